@@ -1,0 +1,68 @@
+# How everything here is compiled: language level, warnings, sanitizers, cache and linker.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Debug CACHE STRING "" FORCE)
+endif()
+# Assertions stay on in release builds, so NDEBUG is never defined; -g1 keeps backtraces and halves the objects.
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+
+set(LEAFCUTTER_SANITIZE "" CACHE STRING "address (with undefined), thread, or empty")
+if(LEAFCUTTER_SANITIZE STREQUAL "address")
+  # -fno-sanitize=null: CAF 0.17.6 forms a reference from a null shared_ptr in its own header (detail/init_fun_factory.hpp).
+  set(_sanitize -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(LEAFCUTTER_SANITIZE STREQUAL "thread")
+  set(_sanitize -fsanitize=thread -fno-omit-frame-pointer)
+elseif(NOT LEAFCUTTER_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "LEAFCUTTER_SANITIZE=${LEAFCUTTER_SANITIZE}: expected address, thread or nothing")
+endif()
+if(_sanitize)
+  add_compile_options(${_sanitize})
+  add_link_options(${_sanitize})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # BASEDIR and NOHASHDIR: a clone in another folder finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(leafcutter_flags INTERFACE)
+target_compile_options(leafcutter_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+target_include_directories(leafcutter_flags INTERFACE "${CMAKE_SOURCE_DIR}")
+
+# leafcutter_room(NAME SOURCES a.cpp ... USES other targets): one static library, leafcutter_NAME.
+function(leafcutter_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_library(leafcutter_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(leafcutter_${name} PUBLIC ${ARG_USES} PRIVATE leafcutter_flags)
+  target_include_directories(leafcutter_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+endfunction()
+
+# leafcutter_test(NAME SOURCES ... USES ...): a GoogleTest binary, test_NAME, one for a room. A case runs as one ctest
+# test; its name is ROOM.Suite.Case.
+function(leafcutter_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES" ${ARGN})
+  foreach(needed IN LISTS ARG_USES)
+    if(needed MATCHES "^leafcutter_" AND NOT TARGET ${needed})
+      return()
+    endif()
+  endforeach()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(test_${name} ${ARG_SOURCES})
+  target_link_libraries(test_${name} PRIVATE ${ARG_USES} leafcutter_flags GTest::gmock GTest::gtest_main)
+  target_compile_definitions(test_${name} PRIVATE LEAFCUTTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    LEAFCUTTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()

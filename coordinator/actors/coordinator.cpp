@@ -1,0 +1,1 @@
+#include "coordinator/actors/coordinator.hpp"

@@ -1,0 +1,1 @@
+#include "coordinator/actors/intake.hpp"

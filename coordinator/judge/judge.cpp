@@ -1,0 +1,1 @@
+#include "coordinator/judge/judge.hpp"

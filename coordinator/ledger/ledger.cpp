@@ -1,0 +1,1 @@
+#include "coordinator/ledger/ledger.hpp"

@@ -1,0 +1,1 @@
+#include "coordinator/minimize/minimize.hpp"

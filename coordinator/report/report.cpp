@@ -1,0 +1,1 @@
+#include "coordinator/report/report.hpp"

@@ -1,0 +1,1 @@
+#include "coordinator/search/epochs.hpp"

@@ -1,0 +1,1 @@
+#include "node/actors/courier.hpp"

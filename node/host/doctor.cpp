@@ -1,0 +1,1 @@
+#include "node/host/doctor.hpp"

@@ -1,0 +1,1 @@
+#include "node/leaf/launcher.hpp"

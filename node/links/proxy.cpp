@@ -1,0 +1,1 @@
+#include "node/links/proxy.hpp"

@@ -1,0 +1,50 @@
+// The proxy of one link: accepts what the caller dials, brings it to the callee, and carries out the link faults of the
+// plan. It is handed sockets that already live in the right network namespaces and knows nothing of namespaces itself.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+#include "node/observe/activity.hpp"
+#include "node/observe/recorder.hpp"
+#include "node/observe/site_book.hpp"
+#include "scenarios/model.hpp"
+
+namespace leafcutter::node {
+
+/// Everything a proxy works with; the references outlive it.
+struct ProxyContext {
+  boost::asio::io_context& io;
+  Recorder& recorder;
+  SiteBook& sites;
+  Activity& activity;
+};
+
+class LinkProxy {
+ public:
+  /// A fresh, unconnected, non-blocking TCP socket of the given family (AF_INET, AF_INET6) in the callee's network.
+  using OpenSocket = std::function<base::Expected<base::UniqueFd>(int family)>;
+
+  /// `listeners` are bound and listening in the caller's network. `upstream` are tried in order for each connection
+  /// (127.0.0.1 first, then the service's own address, then ::1).
+  LinkProxy(ProxyContext context, scenarios::Link link, std::vector<base::UniqueFd> listeners, OpenSocket open_socket,
+            std::vector<boost::asio::ip::tcp::endpoint> upstream);
+  ~LinkProxy();
+
+  /// Starts accepting. Runs on `io` alone.
+  void start();
+
+  /// Closes every connection and listener at once, without events.
+  void stop();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace leafcutter::node

@@ -1,0 +1,25 @@
+// The seccomp filter of one service, computed from the families its plan and its observation name, never from text. Built
+// before fork (libseccomp allocates); installed by the child between fork and exec with async-signal-safe calls only.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace leafcutter::node {
+
+/// Notifies the supervisor of every call of the families; answers io_uring_setup with ENOSYS; kills 32-bit and x32 calls
+/// (they would pass unseen); lets everything else run at full speed. Empty `families`: an empty program, no filter.
+base::Expected<std::vector<sock_filter>> build_filter(const std::vector<std::string>& families);
+
+/// In the child, after fork: no_new_privs, installs `program`, sends the listener over `socket` (SOCK_SEQPACKET) and waits
+/// for one byte that says it arrived; afterwards the child holds no listener. Returns 0 or an errno value.
+int install_filter(const std::vector<sock_filter>& program, int socket) noexcept;
+
+/// In the parent: takes the listener and acknowledges it. Errors: unavailable with the child's errno, timeout.
+base::Expected<int> receive_listener(int socket);
+
+}  // namespace leafcutter::node

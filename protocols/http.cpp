@@ -1,0 +1,1 @@
+#include "protocols/http.hpp"

@@ -1,0 +1,1 @@
+#include "scenarios/event_kinds.hpp"

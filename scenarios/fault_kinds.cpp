@@ -1,0 +1,1 @@
+#include "scenarios/fault_kinds.hpp"
