@@ -29,7 +29,7 @@ struct FaultKind {
   std::vector<std::string> operations;  ///< site operations it can strike; for syscalls: family names
   bool http_only = false;       ///< needs a port with `protocol: http`
   bool kills = false;           ///< the service dies (and its restart policy decides what follows)
-  std::vector<FaultParameter> parameters;
+  std::vector<FaultParameter> parameters = {};
   std::string evidence;         ///< what `fault.fired` carries as proof
   std::string undo;             ///< how and when it ends
   std::string capability;       ///< what the host must be able to do: "user-namespace", "syscall-notify", or empty
