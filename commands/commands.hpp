@@ -1,0 +1,29 @@
+// The command line: every command is registered here and lives in a file of its own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "config/config.hpp"
+
+namespace leafcutter::commands {
+
+/// What every command works with. `config` is complete by the time a command's callback runs.
+struct Context {
+  config::Config config;
+  int exit_code = 0;
+};
+
+void add_run(CLI::App& app, Context& context);
+void add_plan(CLI::App& app, Context& context);
+void add_replay(CLI::App& app, Context& context);
+void add_report(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
+void add_coordinator(CLI::App& app, Context& context);
+void add_node(CLI::App& app, Context& context);
+void add_reference(CLI::App& app, Context& context);  ///< faults, schema
+
+/// Parses the command line, runs the command and returns the program's exit code.
+int run_program(int argc, char** argv);
+
+}  // namespace leafcutter::commands

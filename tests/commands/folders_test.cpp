@@ -1,0 +1,53 @@
+#include "commands/folders.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/text.hpp"
+
+namespace leafcutter::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FoldersTest : public testing::Test {
+ protected:
+  std::string root_ = testing::TempDir() + "leafcutter-folders-" + std::to_string(::getpid());
+  void SetUp() override { fs::create_directories(root_); }
+  void TearDown() override { fs::remove_all(root_); }
+};
+
+TEST_F(FoldersTest, AreOursAlone) {
+  const auto folders = make_folders(root_ + "/out", "local");
+  ASSERT_TRUE(folders.ok()) << folders.error().text();
+  struct stat info {};
+  ASSERT_EQ(::stat(folders->run.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(FoldersTest, RemoveWhatAKilledProcessLeft) {
+  const auto first = make_folders(root_ + "/out", "local");
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(base::write_file_atomically(first->run + "/socket", "").ok());
+  ASSERT_TRUE(make_folders(root_ + "/out", "local").ok());
+  EXPECT_FALSE(fs::exists(first->run + "/socket"));
+}
+
+TEST_F(FoldersTest, KeepSocketPathsShort) {
+  const auto folders = make_folders(root_ + "/" + std::string(120, 'x'), "local");
+  ASSERT_TRUE(folders.ok()) << folders.error().text();
+  EXPECT_LT(folders->run.size() + std::string("/intake").size(), 100u);
+  fs::remove_all(folders->run);
+}
+
+TEST_F(FoldersTest, SayWhyTheyCannotBeMade) {
+  ASSERT_TRUE(base::write_file_atomically(root_ + "/file", "").ok());
+  const auto folders = make_folders(root_ + "/file/out", "local");
+  ASSERT_FALSE(folders.ok());
+  EXPECT_NE(folders.error().message.find("cannot make the folder"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leafcutter::commands
