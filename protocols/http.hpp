@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -22,7 +23,13 @@ struct HttpMessage {
   bool body_truncated = false;
   bool keep_alive = true;
   std::size_t bytes = 0;  ///< length of the whole message on the wire
+
+  /// The first header of that name, in any case; empty when there is none.
+  std::string_view header(std::string_view name) const;
 };
+
+/// A longer head (start line and headers, or trailers) is an error.
+inline constexpr std::size_t http_head_limit = 64 * 1024;
 
 /// Parses one direction of a connection, message after message.
 class HttpReader {
@@ -44,6 +51,10 @@ class HttpReader {
   base::Status finish();
 
   bool in_message() const;  ///< a message has begun and not ended
+
+  /// The message whose head is complete and which has not been taken yet; its body may still be growing. Null: none.
+  const HttpMessage* head() const;
+
   std::optional<HttpMessage> take();
 
  private:

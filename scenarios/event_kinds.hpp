@@ -8,8 +8,9 @@
 namespace leafcutter::scenarios {
 
 struct EventAttribute {
-  std::string name;
+  std::string name;       ///< may be a path: "reply.status"
   std::string about;
+  bool open = false;      ///< of any shape: a path may go on below it ("json.id")
 };
 
 struct EventKind {
@@ -22,6 +23,12 @@ struct EventKind {
 
 const std::vector<EventKind>& event_kinds();
 const EventKind* event_kind(std::string_view name);
+
+/// Can an event of this kind have something at `path`? Every kind has `lane`; kinds of services have `service`, the same.
+bool has_attribute(const EventKind& kind, const std::vector<std::string>& path);
+
+/// Every attribute name of a kind, `lane` and `service` included, for messages.
+std::vector<std::string> attribute_names(const EventKind& kind);
 
 namespace events {
 // --- the leaf itself (lane "leaf") ---

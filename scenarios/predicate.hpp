@@ -54,7 +54,18 @@ class CompiledPattern {
   std::optional<LuaExpression> lua_;
 };
 
+/// Lua's idea of truth: everything but nil and false.
+bool is_true(const Value& result);
+
 /// "${name}" and "${name.field}" replaced; unknown names are errors. "$${" is a literal "${".
 base::Expected<std::string> expand(const std::string& text, const Value& variables);
+
+/// The same in JSON text (Step::body with `json_body`): inside a string the value is escaped, elsewhere it goes in as
+/// JSON.
+base::Expected<std::string> expand_json(const std::string& json, const Value& variables);
+
+/// The same in the values of matchers (a step's `expect`); a name that is unknown stays as it is written. "${name}"
+/// alone equals the value itself as well as its text.
+std::vector<Matcher> expand(std::vector<Matcher> matchers, const Value& variables);
 
 }  // namespace leafcutter::scenarios

@@ -23,6 +23,7 @@ struct CampaignRow {
   std::string state;               ///< "running", "complete", "cut" (budget or time)
   std::string detail;
   std::int64_t started_unix = 0;   ///< for people only; no decision depends on it
+  std::int64_t elapsed_ms = 0;     ///< so far, over every time it was resumed; for people only
 };
 
 /// Why a leaf is run; explored leaves count, the others serve findings.
@@ -79,6 +80,10 @@ class Ledger {
   explicit Ledger(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// The explored leaves of a campaign in address order, one result each: of several attempts the first that was no
+/// infrastructure trouble, or else the last.
+std::vector<Result> explored_leaves(const std::vector<Result>& results);
 
 /// SHA-256 over "address verdict reason\n" of the explored leaves in address order.
 std::string result_digest(const std::vector<Result>& results);

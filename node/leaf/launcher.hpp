@@ -1,6 +1,6 @@
-// Starts leaf processes. One small single-threaded process (the nursery) is started once from our own binary; it holds the
-// parsed scenario and clones every leaf from itself, each in its own user, mount, pid, network, ipc and uts namespaces. It dies with
-// the node, and every leaf dies with it.
+// Starts leaf processes. One small single-threaded process (the nursery) is started once from our own binary; it holds
+// the parsed scenario and clones every leaf from itself, each in its own user, mount, pid, network, ipc and uts
+// namespaces. It dies with the node, and every leaf dies with it.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,12 @@
 
 namespace leafcutter::node {
 
+/// The descriptor at which the nursery finds its end of the launcher's channel: `run_nursery(nursery_socket)`.
+inline constexpr int nursery_socket = 3;
+
 class Launcher {
  public:
-  using OnExit = std::function<void(LeafExit)>;   ///< called from the launcher's own thread
+  using OnExit = std::function<void(LeafExit)>;  ///< called from the launcher's own thread
 
   /// `program` is our own binary (/proc/self/exe); it is run as `program leaf-nursery`. `run_folder` holds the node's
   /// sockets and is visible in every leaf at the same path.

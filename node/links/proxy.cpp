@@ -1,1 +1,138 @@
 #include "node/links/proxy.hpp"
+
+#include <sys/socket.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <chrono>
+#include <map>
+
+#include "node/links/connection.hpp"
+#include "node/links/link_context.hpp"
+
+namespace leafcutter::node {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+/// More than that wait in the listener's own queue.
+constexpr std::size_t most_connections = 4096;
+constexpr int accepts_in_a_row = 64;
+/// Until descriptors or memory that the host lacks may be there again; accept() has nothing that could be waited for.
+constexpr auto scarcity_pause = std::chrono::milliseconds(20);
+
+bool scarce(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
+
+}  // namespace
+
+struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
+  struct Listener {
+    Listener(asio::io_context& io, int family, base::UniqueFd fd)
+        : v6(family == AF_INET6), acceptor(io, v6 ? tcp::v6() : tcp::v4(), fd.release()), pause(io) {}
+    bool v6;
+    bool waiting = false;
+    tcp::acceptor acceptor;
+    asio::steady_timer pause;
+  };
+
+  std::shared_ptr<LinkContext> context;
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::map<std::uint64_t, std::shared_ptr<Connection>> connections;
+  std::uint64_t last_number = 0;
+  bool stopped = false;
+
+  void await(Listener& listener) {
+    if (stopped || listener.waiting || connections.size() >= most_connections) return;
+    listener.waiting = true;
+    listener.acceptor.async_wait(tcp::acceptor::wait_read,
+                                 [self = shared_from_this(), &listener](const boost::system::error_code& error) {
+                                   listener.waiting = false;
+                                   if (!error && !self->stopped) self->accept(listener);
+                                 });
+  }
+
+  void accept(Listener& listener) {
+    for (int i = 0; i < accepts_in_a_row && connections.size() < most_connections; ++i) {
+      // Close-on-exec from the first moment: a service that inherited a connection would keep it open.
+      base::UniqueFd fd(::accept4(listener.acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd) {
+        begin(std::move(fd), listener.v6);
+        if (stopped) return;
+        continue;
+      }
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (scarce(errno)) {
+        pause(listener);
+        return;
+      }
+      break;
+    }
+    await(listener);
+  }
+
+  void pause(Listener& listener) {
+    listener.pause.expires_after(scarcity_pause);
+    listener.pause.async_wait([self = shared_from_this(), &listener](const boost::system::error_code& cancelled) {
+      if (!cancelled) self->await(listener);
+    });
+  }
+
+  void begin(base::UniqueFd fd, bool v6) {
+    const auto number = ++last_number;
+    const auto connection = std::make_shared<Connection>(context, number, std::move(fd), v6);
+    connections.emplace(number, connection);
+    connection->start();
+  }
+
+  void ended(const Connection& connection) {
+    const bool was_full = connections.size() >= most_connections;
+    connections.erase(connection.number());
+    if (was_full)
+      for (const auto& listener : listeners) await(*listener);
+  }
+
+  void stop() {
+    if (stopped) return;
+    stopped = true;
+    for (const auto& listener : listeners) {
+      boost::system::error_code ignored;
+      listener->acceptor.close(ignored);
+      listener->pause.cancel();
+    }
+    for (const auto& [number, connection] : connections) connection->stop();
+    connections.clear();
+  }
+};
+
+LinkProxy::LinkProxy(ProxyContext context, scenarios::Link link, std::vector<base::UniqueFd> listeners, OpenSocket open_socket,
+                     std::vector<tcp::endpoint> upstream)
+    : state_(std::make_shared<State>()) {
+  auto& io = context.io;
+  if (!context.clock)
+    context.clock = [begin = std::chrono::steady_clock::now()] { return std::chrono::steady_clock::now() - begin; };
+  const auto id = link.id();
+  state_->context = std::make_shared<LinkContext>(LinkContext{
+      std::move(context), std::move(link), id, std::move(open_socket), std::move(upstream),
+      [weak = std::weak_ptr(state_)](Connection& connection) {
+        if (const auto state = weak.lock()) state->ended(connection);
+      }});
+  for (auto& fd : listeners) {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length);
+    state_->listeners.push_back(std::make_unique<State::Listener>(io, address.ss_family, std::move(fd)));
+    boost::system::error_code ignored;
+    state_->listeners.back()->acceptor.native_non_blocking(true, ignored);
+  }
+}
+
+LinkProxy::~LinkProxy() { stop(); }
+
+void LinkProxy::start() {
+  for (const auto& listener : state_->listeners) state_->await(*listener);
+}
+
+void LinkProxy::stop() { state_->stop(); }
+
+}  // namespace leafcutter::node

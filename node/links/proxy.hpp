@@ -23,6 +23,7 @@ struct ProxyContext {
   Recorder& recorder;
   SiteBook& sites;
   Activity& activity;
+  Recorder::Clock clock = {};  ///< the recorder's, for `started_ms`; empty: counted from the proxy's construction
 };
 
 class LinkProxy {
@@ -36,10 +37,10 @@ class LinkProxy {
             std::vector<boost::asio::ip::tcp::endpoint> upstream);
   ~LinkProxy();
 
-  /// Starts accepting. Runs on `io` alone.
+  /// Starts accepting. Runs on `io` alone: to be called on its thread, or before it runs.
   void start();
 
-  /// Closes every connection and listener at once, without events.
+  /// Closes every connection and listener at once, without events. On `io`'s thread, or when it does not run any more.
   void stop();
 
  private:

@@ -1,5 +1,6 @@
-// The seccomp filter of one service, computed from the families its plan and its observation name, never from text. Built
-// before fork (libseccomp allocates); installed by the child between fork and exec with async-signal-safe calls only.
+// The seccomp filter of one service, computed from the families its plan and its observation name, never from text.
+// Built before fork (libseccomp allocates); installed by the child between fork and exec with async-signal-safe calls
+// only.
 #pragma once
 
 #include <linux/filter.h>
@@ -11,15 +12,19 @@
 
 namespace leafcutter::node {
 
-/// Notifies the supervisor of every call of the families; answers io_uring_setup with ENOSYS; kills 32-bit and x32 calls
-/// (they would pass unseen); lets everything else run at full speed. Empty `families`: an empty program, no filter.
+/// Notifies the supervisor of every call of the families; answers io_uring_setup with ENOSYS; kills 32-bit and x32
+/// calls (they would pass unseen); lets everything else run at full speed. Empty `families`: an empty program, no
+/// filter.
 base::Expected<std::vector<sock_filter>> build_filter(const std::vector<std::string>& families);
 
-/// In the child, after fork: no_new_privs, installs `program`, sends the listener over `socket` (SOCK_SEQPACKET) and waits
-/// for one byte that says it arrived; afterwards the child holds no listener. Returns 0 or an errno value.
+/// In the child, after fork: no_new_privs, installs `program`, sends the listener over `socket` (SOCK_SEQPACKET) and
+/// waits for one byte that says it arrived; afterwards the child holds no listener. Returns 0 or an errno value; after
+/// an error the child must not exec. Works for every set of families: see handover.cpp. An empty program installs
+/// nothing and sends nothing.
 int install_filter(const std::vector<sock_filter>& program, int socket) noexcept;
 
-/// In the parent: takes the listener and acknowledges it. Errors: unavailable with the child's errno, timeout.
+/// In the parent: takes the listener and acknowledges it. The parent must have closed its copy of the child's end, or a
+/// child that dies is noticed only by the time-out (10 s). Errors: unavailable with the child's errno, timeout.
 base::Expected<int> receive_listener(int socket);
 
 }  // namespace leafcutter::node

@@ -1,1 +1,170 @@
 #include "node/syscalls/supervisor.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "node/syscalls/effects.hpp"
+#include "node/syscalls/listener.hpp"
+#include "node/syscalls/object.hpp"
+
+namespace leafcutter::node {
+namespace {
+
+/// Notifications answered after the end was asked for: a service that never stops calling must not hold the end up.
+constexpr int drained_at_most = 65536;
+
+/// Notifications taken before the next one is looked at; more wait in the kernel.
+constexpr std::size_t received_at_most = 4096;
+
+/// Signals are for the process's other threads. What is created on a task's behalf gets the task's umask, so the thread
+/// leaves the process's umask (and working directory) and has none; where unshare is forbidden, both masks apply.
+void settle_thread() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  if (::unshare(CLONE_FS) == 0) ::umask(0);
+}
+
+}  // namespace
+
+struct Supervisor::State {
+  State(base::UniqueFd fd, SupervisorContext given)
+      : context(std::move(given)),
+        listener(std::move(fd)),
+        names(context.data_folder, context.path_globs, context.peers, context.families),
+        effects(listener, context),
+        wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  SupervisorContext context;
+  Listener listener;
+  ObjectNames names;
+  Effects effects;
+  base::UniqueFd wake;
+  std::atomic<bool> stopping = false;
+  std::deque<seccomp_notif> received;  ///< in the order they came; a task has at most one
+  std::thread thread;
+
+  void run();
+  base::Status loop();
+  base::Status receive_pending();
+  base::Status handle(const seccomp_notif& notification);
+  base::Status drain();
+  base::Expected<short> wait();
+};
+
+/// What poll() saw on the listener: at once when something is left to do, else after at most the time until a held call
+/// is due.
+base::Expected<short> Supervisor::State::wait() {
+  pollfd watched[] = {{listener.fd(), POLLIN, 0}, {wake.get(), POLLIN, 0}};
+  timespec left{};
+  const auto due = effects.next_due();
+  if (due && received.empty()) {
+    const auto ns =
+        std::max<std::chrono::nanoseconds>(*due - Effects::Clock::now(), std::chrono::nanoseconds(0)).count();
+    left = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  }
+  if (::ppoll(watched, 2, due || !received.empty() ? &left : nullptr, nullptr) < 0 && errno != EINTR)
+    return base::system_error("wait for system call notifications", errno);
+  return watched[0].revents;
+}
+
+base::Status Supervisor::State::loop() {
+  while (!stopping) {
+    const auto seen = wait();
+    if (!seen) return seen.error();
+    if (const auto done = effects.release_due(Effects::Clock::now()); !done) return done;
+    if ((*seen & POLLIN) != 0) {
+      if (const auto done = receive_pending(); !done) return done;
+    }
+    if (!received.empty()) {
+      const auto next = received.front();
+      received.pop_front();
+      if (const auto done = handle(next); !done) return done;
+    } else if ((*seen & (POLLIN | POLLHUP)) == POLLHUP) {  // the last task under the filter has gone
+      return effects.release_all("the service ended");
+    } else if ((*seen & (POLLERR | POLLNVAL)) != 0) {
+      return base::Error{base::ErrorCode::internal, "the listener's descriptor is not usable", {}};
+    }
+  }
+  return drain();
+}
+
+/// Until its notification is received, a signal interrupts a call, and a handler without SA_RESTART makes it fail with
+/// EINTR, which a file's call never does by itself. So everything that waits is received before anything is looked at.
+base::Status Supervisor::State::receive_pending() {
+  while (received.size() < received_at_most) {
+    const auto next = listener.receive();
+    if (!next) return next.error();
+    if (*next) received.push_back(**next);
+    pollfd pending{listener.fd(), POLLIN, 0};
+    if (::poll(&pending, 1, 0) <= 0 || (pending.revents & POLLIN) == 0) break;
+  }
+  return base::ok();
+}
+
+base::Status Supervisor::State::handle(const seccomp_notif& notification) {
+  const Target target(static_cast<pid_t>(notification.pid));
+  const auto object = names.name(notification.data, target);
+  if (!listener.valid(notification.id)) return base::ok();  // what was read may be another task's
+  switch (object.state) {
+    case Object::State::site: return effects.at_site(notification, object);
+    case Object::State::unresolved: return effects.at_unresolved(notification, object);
+    case Object::State::no_site: break;
+  }
+  const auto sent = listener.let_run(notification.id);
+  if (!sent) return sent.error();
+  return base::ok();
+}
+
+/// Nobody may be left waiting for an answer; nothing strikes any more.
+base::Status Supervisor::State::drain() {
+  if (const auto done = effects.release_all("released by the leaf's end"); !done) return done;
+  for (int answered = 0; answered < drained_at_most;) {
+    for (; !received.empty(); received.pop_front(), ++answered)
+      if (const auto sent = listener.let_run(received.front().id); !sent) return sent.error();
+    pollfd pending{listener.fd(), POLLIN, 0};
+    if (::poll(&pending, 1, 0) <= 0 || (pending.revents & POLLIN) == 0) break;
+    if (const auto done = receive_pending(); !done) return done;
+    ++answered;
+  }
+  return base::ok();
+}
+
+void Supervisor::State::run() {
+  settle_thread();
+  std::string why;
+  try {
+    if (!wake)
+      why = "no eventfd";
+    else if (const auto ended = loop(); !ended)
+      why = ended.error().message;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (!why.empty()) context.failed("the system call supervisor of " + context.service + " failed: " + why);
+}
+
+Supervisor::Supervisor(base::UniqueFd listener, SupervisorContext context)
+    : state_(std::make_unique<State>(std::move(listener), std::move(context))) {
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+Supervisor::~Supervisor() {
+  state_->stopping = true;
+  if (state_->wake) ::eventfd_write(state_->wake.get(), 1);
+  if (state_->thread.joinable()) state_->thread.join();
+}
+
+}  // namespace leafcutter::node

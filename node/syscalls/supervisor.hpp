@@ -1,10 +1,12 @@
-// Answers the notified system calls of one service: names the object a call acts on, counts the site, and carries out what
-// the plan says. One thread a service; when it dies, the leaf dies.
+// Answers the notified system calls of one service: names the object a call acts on, counts the site, and carries out
+// what the plan says. One thread a service; when it dies, the leaf dies.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,26 +19,30 @@
 namespace leafcutter::node {
 
 struct SupervisorContext {
-  std::string service;                  ///< lane
-  std::string data_folder;              ///< as the service sees it; paths below become "data:<relative>"
+  std::string service;                       ///< lane
+  std::string data_folder;                   ///< as the service sees it; paths below become "data:<relative>"
   std::map<std::string, std::string> peers;  ///< "10.77.0.2:7002" -> "broker:http", for socket families
-  std::vector<std::string> families;    ///< those that are watched
-  std::vector<std::string> path_globs;  ///< further paths that are sites, beside the data folder
-  std::uint32_t event_limit = 64;       ///< `syscall` events per site; the rest is only counted
+  std::vector<std::string> families;         ///< those that are watched
+  std::vector<std::string>
+      path_globs;  ///< further paths that are sites, beside the data folder; fnmatch(3), "*" crosses "/"
+  std::uint32_t event_limit = 64;  ///< `syscall` events per site; the rest is only counted
   Recorder& recorder;
   SiteBook& sites;
   Activity& activity;
-  /// Kills the whole service with SIGKILL and returns when no process of it is left.
+  /// Kills the whole service with SIGKILL and returns when no process of it is left. Called from the supervisor's own
+  /// thread: it must not destroy the supervisor.
   std::function<void()> crash;
-  /// The supervisor failed (not the service): the leaf is INFRA.
+  /// The supervisor failed (not the service): the leaf is INFRA. Called at most once, from the supervisor's own thread.
   std::function<void(std::string why)> failed;
 };
 
 class Supervisor {
  public:
   Supervisor(base::UniqueFd listener, SupervisorContext context);
-  /// Answers what is pending and joins the thread.
+  /// Answers what is pending, lets delayed calls run, and joins the thread.
   ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
  private:
   struct State;
@@ -44,7 +50,9 @@ class Supervisor {
 };
 
 /// The class of a path: the data folder becomes "data:", and what varies between runs (pids, counters, random suffixes)
-/// becomes "#": "data:temp-4711.aof" -> "data:temp-#.aof". Empty when the path is no site (system files, other folders).
-std::string resource_class(const std::string& path, const std::string& data_folder, const std::vector<std::string>& path_globs);
+/// becomes "#": "data:temp-4711.aof" -> "data:temp-#.aof". Empty when the path is no site (system files, other
+/// folders).
+std::string resource_class(const std::string& path, const std::string& data_folder,
+                           const std::vector<std::string>& path_globs);
 
 }  // namespace leafcutter::node

@@ -1,0 +1,26 @@
+#include "coordinator/actors/judge_actor.hpp"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include "coordinator/actors/resolution.hpp"
+
+namespace leafcutter::coordinator {
+
+namespace {
+
+judge_actor::behavior_type judge_behaviour() {
+  return {
+      [](judge_atom, const JudgeTaskPtr& task) -> JudgedPtr {
+        auto judged = std::make_shared<Judged>();
+        judged->task = task;
+        judged->result = resolve(*task->scenario, task->order, task->report, *task->trace);
+        return judged;
+      },
+  };
+}
+
+}  // namespace
+
+judge_actor spawn_judge(caf::local_actor& parent) { return parent.spawn<caf::linked>(judge_behaviour); }
+
+}  // namespace leafcutter::coordinator

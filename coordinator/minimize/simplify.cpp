@@ -1,0 +1,71 @@
+#include "coordinator/minimize/simplify.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.hpp"
+#include "scenarios/fault_kinds.hpp"
+
+namespace leafcutter::coordinator {
+namespace {
+
+using scenarios::Fault;
+using scenarios::FaultKind;
+using scenarios::FaultParameter;
+
+bool strikes(const FaultKind& kind, const std::string& operation) {
+  return std::find(kind.operations.begin(), kind.operations.end(), operation) != kind.operations.end();
+}
+
+// Those of `params` that `kind` takes, when they are all it needs.
+std::optional<scenarios::Value> carried_over(const scenarios::Value& params, const FaultKind& kind) {
+  auto taken = scenarios::Value::object();
+  for (const auto& parameter : kind.parameters) {
+    const auto found = params.find(parameter.name);
+    if (found != params.end())
+      taken[parameter.name] = *found;
+    else if (parameter.required)
+      return std::nullopt;
+  }
+  if (!scenarios::check_params(kind, taken).ok()) return std::nullopt;
+  return taken;
+}
+
+}  // namespace
+
+std::vector<Fault> simpler_kinds(const Fault& fault) {
+  const auto* now = scenarios::fault_kind(fault.kind);
+  if (now == nullptr) return {};
+  std::vector<const FaultKind*> kinds;
+  for (const auto& kind : scenarios::fault_kinds())
+    if (kind.mechanism == now->mechanism && kind.complexity < now->complexity && strikes(kind, fault.site.operation))
+      kinds.push_back(&kind);
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto* a, const auto* b) { return a->complexity < b->complexity; });
+  std::vector<Fault> simpler;
+  for (const auto* kind : kinds)
+    if (auto params = carried_over(fault.params, *kind))
+      simpler.push_back({kind->name, fault.site, fault.occurrence, *std::move(params)});
+  return simpler;
+}
+
+std::optional<Fault> half_as_long(const Fault& fault) {
+  const auto* kind = scenarios::fault_kind(fault.kind);
+  if (kind == nullptr) return std::nullopt;
+  auto half = fault;
+  bool halved = false;
+  for (const auto& parameter : kind->parameters) {
+    const auto found = fault.params.find(parameter.name);
+    if (parameter.type != FaultParameter::Type::duration || found == fault.params.end() || !found->is_string())
+      continue;
+    const auto duration = base::parse_duration(found->get<std::string>());
+    if (!duration.ok()) continue;
+    const auto shorter = std::chrono::duration_cast<std::chrono::milliseconds>(*duration) / 2;
+    if (shorter.count() < 1) return std::nullopt;
+    half.params[parameter.name] = base::format_duration(shorter);
+    halved = true;
+  }
+  return halved ? std::optional(half) : std::nullopt;
+}
+
+}  // namespace leafcutter::coordinator

@@ -1,0 +1,28 @@
+// Makes a freshly cloned process the first one of a small world of its own: user ids, file system, /proc, names of
+// hosts. The host stays visible read-only; nothing that is written here outlives the process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace leafcutter::node {
+
+inline constexpr const char* leaf_data_root = "/leaf";  ///< a service's data folder is /leaf/<service>
+
+struct IsolationPlan {
+  uid_t host_uid = 0;  ///< who we are outside; inside it is user 1000
+  gid_t host_gid = 0;
+  std::string scenario_folder;                             ///< visible read-only at its own path, wherever that is
+  std::string run_folder;                                  ///< visible and writable at its own path
+  std::vector<std::pair<std::string, std::string>> hosts;  ///< address, name
+  std::vector<std::string> data_folders;                   ///< service names
+};
+
+/// Called once in the clone, while it has a single thread. Errors: unavailable, with the step that the kernel refused.
+base::Status enter_isolation(const IsolationPlan& plan);
+
+}  // namespace leafcutter::node

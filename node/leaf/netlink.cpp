@@ -1,0 +1,146 @@
+#include "node/leaf/netlink.hpp"
+
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/unique_fd.hpp"
+
+namespace leafcutter::node {
+namespace {
+
+template <class T>
+void append(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class Body>
+std::string message(unsigned short type, unsigned short flags, const Body& body, const std::string& attributes) {
+  nlmsghdr header{};
+  header.nlmsg_type = type;
+  header.nlmsg_flags = static_cast<unsigned short>(NLM_F_REQUEST | NLM_F_ACK | flags);
+  header.nlmsg_len = static_cast<unsigned>(sizeof header + sizeof body + attributes.size());
+  std::string out;
+  append(out, header);
+  append(out, body);
+  return out + attributes;
+}
+
+std::string attribute(unsigned short type, const std::string& payload) {
+  std::string out;
+  append(out, rtattr{static_cast<unsigned short>(RTA_LENGTH(payload.size())), type});
+  out += payload;
+  out.resize(RTA_ALIGN(out.size()));
+  return out;
+}
+
+template <class T>
+std::string bytes_of(const T& value) {
+  std::string out;
+  append(out, value);
+  return out;
+}
+
+base::Expected<std::string> address_bytes(const std::string& text) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) return base::system_error("address " + text, EINVAL);
+  return bytes_of(address);
+}
+
+base::Status talk(int socket, const std::string& request, const std::string& what) {
+  if (::send(socket, request.data(), request.size(), 0) < 0) return base::system_error(what, errno);
+  alignas(nlmsghdr) std::array<char, 4096> buffer{};
+  const auto n = ::recv(socket, buffer.data(), buffer.size(), 0);
+  if (n < 0) return base::system_error(what, errno);
+  nlmsghdr header{};
+  nlmsgerr answer{};
+  if (static_cast<std::size_t>(n) < sizeof header + sizeof answer.error) return base::system_error(what, EPROTO);
+  std::memcpy(&header, buffer.data(), sizeof header);
+  std::memcpy(&answer.error, buffer.data() + sizeof header, sizeof answer.error);
+  if (header.nlmsg_type != NLMSG_ERROR) return base::system_error(what, EPROTO);
+  if (answer.error != 0) return base::system_error(what, -answer.error);
+  return base::ok();
+}
+
+base::Expected<base::UniqueFd> open_netlink() {
+  base::UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!socket) return base::system_error("open rtnetlink", errno);
+  return socket;
+}
+
+base::Status bring_up(int socket, const std::string& interface, unsigned& index) {
+  index = ::if_nametoindex(interface.c_str());
+  if (index == 0) return base::system_error("find " + interface, errno);
+  ifinfomsg up{};
+  up.ifi_index = static_cast<int>(index);
+  up.ifi_flags = IFF_UP;
+  up.ifi_change = IFF_UP;
+  return talk(socket, message(RTM_NEWLINK, 0, up, ""), "bring " + interface + " up");
+}
+
+}  // namespace
+
+base::Status configure_loopback(const std::vector<std::string>& addresses) {
+  const auto socket = open_netlink();
+  if (!socket) return socket.error();
+  unsigned index = 0;
+  if (auto status = bring_up(socket->get(), "lo", index); !status) return status;
+  for (const auto& text : addresses) {
+    const auto address = address_bytes(text);
+    if (!address) return address.error();
+    ifaddrmsg body{};
+    body.ifa_family = AF_INET;
+    body.ifa_prefixlen = 32;
+    body.ifa_scope = RT_SCOPE_HOST;
+    body.ifa_index = index;
+    const auto request = message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body,
+                                 attribute(IFA_LOCAL, *address) + attribute(IFA_ADDRESS, *address));
+    if (auto status = talk(socket->get(), request, "add " + text + " to lo"); !status) return status;
+  }
+  return base::ok();
+}
+
+base::Status add_cable(const std::string& name, const std::string& peer, int peer_network) {
+  const auto socket = open_netlink();
+  if (!socket) return socket.error();
+  const auto far_end =
+      bytes_of(ifinfomsg{}) + attribute(IFLA_IFNAME, peer) + attribute(IFLA_NET_NS_FD, bytes_of(peer_network));
+  const auto kind = attribute(IFLA_INFO_KIND, "veth") + attribute(IFLA_INFO_DATA, attribute(VETH_INFO_PEER, far_end));
+  const auto request = message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, ifinfomsg{},
+                               attribute(IFLA_IFNAME, name) + attribute(IFLA_LINKINFO, kind));
+  return talk(socket->get(), request, "connect two networks");
+}
+
+base::Status add_route(const std::string& interface, const std::string& destination, unsigned char prefix,
+                       const std::string& source) {
+  const auto socket = open_netlink();
+  if (!socket) return socket.error();
+  unsigned index = 0;
+  if (auto status = bring_up(socket->get(), interface, index); !status) return status;
+  const auto to = address_bytes(destination);
+  if (!to) return to.error();
+  rtmsg body{};
+  body.rtm_family = AF_INET;
+  body.rtm_dst_len = prefix;
+  body.rtm_table = RT_TABLE_MAIN;
+  body.rtm_protocol = RTPROT_STATIC;
+  body.rtm_scope = RT_SCOPE_LINK;
+  body.rtm_type = RTN_UNICAST;
+  auto attributes = attribute(RTA_DST, *to) + attribute(RTA_OIF, bytes_of(index));
+  if (!source.empty()) {
+    const auto from = address_bytes(source);
+    if (!from) return from.error();
+    attributes += attribute(RTA_PREFSRC, *from);
+  }
+  return talk(socket->get(), message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, body, attributes),
+              "route " + destination + " over " + interface);
+}
+
+}  // namespace leafcutter::node

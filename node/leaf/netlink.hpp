@@ -1,0 +1,21 @@
+// Sets up the interfaces of the calling thread's network, over rtnetlink (RFC 3549).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace leafcutter::node {
+
+/// Brings `lo` up and adds each IPv4 address with a prefix of 32 bits, so that no other address becomes local.
+base::Status configure_loopback(const std::vector<std::string>& addresses);
+
+/// A virtual cable from interface `name` here to interface `peer` in another network (a descriptor of its namespace).
+base::Status add_cable(const std::string& name, const std::string& peer, int peer_network);
+
+/// Brings `interface` up and sends what is for `destination`/`prefix` over it, from address `source` (empty: any).
+base::Status add_route(const std::string& interface, const std::string& destination, unsigned char prefix,
+                       const std::string& source);
+
+}  // namespace leafcutter::node

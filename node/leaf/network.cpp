@@ -1,0 +1,174 @@
+#include "node/leaf/network.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "node/leaf/netlink.hpp"
+
+namespace leafcutter::node {
+namespace {
+
+using base::UniqueFd;
+
+base::Expected<UniqueFd> current_network() {
+  UniqueFd fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!fd) return base::system_error("open the network namespace", errno);
+  return fd;
+}
+
+base::Status prepare_current(const std::vector<std::string>& addresses) {
+  if (auto status = configure_loopback(addresses); !status) return status;
+  // Services use the ports they always used, also those below 1024, without being root.
+  const std::string path = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), "0", 1) != 1) return base::system_error("write " + path, errno);
+  return base::ok();
+}
+
+base::Error unavailable(base::Error error) { return {base::ErrorCode::unavailable, "network: " + error.message, {}}; }
+
+base::Expected<UniqueFd> bound(const std::string& address, std::uint16_t port) {
+  const bool six = address.find(':') != std::string::npos;
+  UniqueFd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return base::system_error("socket", errno);
+  const int one = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  int bind_result = -1;
+  if (six) {
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    sockaddr_in6 name{};
+    name.sin6_family = AF_INET6;
+    name.sin6_port = htons(port);
+    ::inet_pton(AF_INET6, address.c_str(), &name.sin6_addr);
+    bind_result = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
+  } else {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(port);
+    ::inet_pton(AF_INET, address.c_str(), &name.sin_addr);
+    bind_result = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
+  }
+  if (bind_result != 0 || ::listen(fd.get(), 1024) != 0)
+    return base::system_error("listen on " + address + " port " + std::to_string(port), errno);
+  return fd;
+}
+
+/// Would a service with this port of its own find its loopback address taken by us?
+bool declares(const scenarios::Scenario& scenario, const std::string& lane, std::uint16_t port) {
+  const auto* service = scenario.service(lane);
+  return service != nullptr &&
+         std::any_of(service->ports.begin(), service->ports.end(), [&](const auto& own) { return own.number == port; });
+}
+
+}  // namespace
+
+EnterNetwork::EnterNetwork(int network, int home) : home_(home) {
+  if (::setns(network, CLONE_NEWNET) != 0) error_ = errno;
+}
+
+EnterNetwork::~EnterNetwork() {
+  if (error_ != 0 || ::setns(home_, CLONE_NEWNET) == 0) return;
+  std::fprintf(stderr, "cannot leave a network namespace: %s\n", std::strerror(errno));
+  ::_exit(70);
+}
+
+base::Status EnterNetwork::status() const {
+  if (error_ != 0) return base::system_error("enter a network namespace", error_);
+  return base::ok();
+}
+
+std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario) {
+  std::map<std::string, std::string> addresses = {{scenarios::workload_lane, "10.77.0.200"}};
+  for (std::size_t i = 0; i < scenario.services.size(); ++i)
+    addresses[scenario.services[i].name] = "10.77.0." + std::to_string(i + 1);
+  return addresses;
+}
+
+base::Expected<Network> Network::create(const scenarios::Scenario& scenario) {
+  Network network;
+  if (scenario.services.size() > 199)
+    return base::Error{base::ErrorCode::unavailable, "network: a leaf has room for 199 services", {}};
+  network.addresses_ = service_addresses(scenario);
+  std::vector<std::string> all;
+  for (const auto& [lane, address] : network.addresses_) all.push_back(address);
+  if (auto status = prepare_current(all); !status) return unavailable(status.error());
+  auto home = current_network();
+  if (!home) return unavailable(home.error());
+  const int home_fd = home->get();
+  network.namespaces_[scenarios::workload_lane] = std::move(*home);
+  for (const auto& service : scenario.services) {
+    const bool dials = std::any_of(scenario.links.begin(), scenario.links.end(),
+                                   [&](const auto& link) { return link.from == service.name; });
+    if (auto status = network.add_service(service.name, dials); !status) return unavailable(status.error());
+  }
+  if (::setns(home_fd, CLONE_NEWNET) != 0) return unavailable(base::system_error("setns", errno));
+  return network;
+}
+
+base::Status Network::add_service(const std::string& service, bool dials) {
+  if (::unshare(CLONE_NEWNET) != 0) return base::system_error("unshare", errno);
+  if (auto status = prepare_current({address(service)}); !status) return status;
+  auto own = current_network();
+  if (!own) return own.error();
+  const int own_fd = own->get();
+  namespaces_[service] = std::move(*own);
+  return dials ? connect_anteroom(service, own_fd) : base::ok();
+}
+
+base::Status Network::connect_anteroom(const std::string& service, int own) {
+  if (::unshare(CLONE_NEWNET) != 0) return base::system_error("unshare", errno);
+  std::vector<std::string> others;
+  for (const auto& [lane, address] : addresses_)
+    if (lane != service) others.push_back(address);
+  if (auto status = prepare_current(others); !status) return status;
+  auto anteroom = current_network();
+  if (!anteroom) return anteroom.error();
+  if (auto status = add_cable("inward", "outward", own); !status) return status;
+  if (auto status = add_route("inward", address(service), 32, ""); !status) return status;
+  if (::setns(own, CLONE_NEWNET) != 0) return base::system_error("setns", errno);
+  if (auto status = add_route("outward", "10.77.0.0", 24, address(service)); !status) return status;
+  anterooms_[service] = std::move(*anteroom);
+  return base::ok();
+}
+
+int Network::of(const std::string& lane) const { return namespaces_.at(lane).get(); }
+
+base::Expected<UniqueFd> Network::open_socket(const std::string& lane, int family) const {
+  const EnterNetwork inside(of(lane), home());
+  if (auto status = inside.status(); !status) return status.error();
+  UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return base::system_error("socket in the network of " + lane, errno);
+  return fd;
+}
+
+base::Expected<std::vector<UniqueFd>> Network::listen(const scenarios::Scenario& scenario,
+                                                      const scenarios::Link& link) const {
+  std::vector<UniqueFd> listeners;
+  {
+    const auto anteroom = anterooms_.find(link.from);
+    const EnterNetwork inside(anteroom == anterooms_.end() ? of(link.from) : anteroom->second.get(), home());
+    if (auto status = inside.status(); !status) return status.error();
+    auto own = bound(address(link.to), link.number);
+    if (!own) return own.error();
+    listeners.push_back(std::move(*own));
+  }
+  if (declares(scenario, link.from, link.number)) return listeners;
+  const EnterNetwork inside(of(link.from), home());
+  if (auto status = inside.status(); !status) return status.error();
+  for (const auto* loopback : {"127.0.0.1", "::1"})
+    if (auto extra = bound(loopback, link.number))
+      listeners.push_back(std::move(*extra));  // else an earlier link has it
+  return listeners;
+}
+
+}  // namespace leafcutter::node

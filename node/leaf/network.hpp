@@ -1,0 +1,68 @@
+// The networks of a leaf: one namespace for each service and one for the workload, joined by nothing but the sockets
+// that the runner opens in them. What a service dials arrives in an anteroom of its own, a further namespace where
+// every other address is local and nobody but the links listens: so a dial ends at a link or is refused, and a service
+// may use the very port that it dials elsewhere.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+#include "scenarios/model.hpp"
+
+namespace leafcutter::node {
+
+/// Moves the calling thread into a network and back. The way back cannot fail while we hold the descriptor: a thread
+/// that stayed in a wrong network would make wrong observations, so the process ends instead.
+class EnterNetwork {
+ public:
+  EnterNetwork(int network, int home);
+  EnterNetwork(const EnterNetwork&) = delete;
+  EnterNetwork& operator=(const EnterNetwork&) = delete;
+  ~EnterNetwork();
+
+  base::Status status() const;
+
+ private:
+  int home_;
+  int error_ = 0;
+};
+
+/// "10.77.0.1" for the first service and so on; "10.77.0.200" for the workload.
+std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario);
+
+class Network {
+ public:
+  /// Called while the process has a single thread; afterwards that thread is in the workload's network, which every
+  /// later thread inherits. Errors: unavailable.
+  static base::Expected<Network> create(const scenarios::Scenario& scenario);
+
+  /// The namespace of a service or of the workload.
+  int of(const std::string& lane) const;
+  int home() const { return of(scenarios::workload_lane); }
+
+  /// "10.77.0.2" of a service, "10.77.0.200" of the workload.
+  const std::string& address(const std::string& lane) const { return addresses_.at(lane); }
+  const std::map<std::string, std::string>& addresses() const { return addresses_; }
+
+  /// A fresh non-blocking TCP socket there.
+  base::Expected<base::UniqueFd> open_socket(const std::string& lane, int family) const;
+
+  /// Listeners of a link: on the callee's address, in the caller's anteroom (the workload needs none), and on the
+  /// loopback addresses of the caller for dials that have "localhost" hard-coded, unless it or an earlier link uses
+  /// that port there.
+  base::Expected<std::vector<base::UniqueFd>> listen(const scenarios::Scenario& scenario,
+                                                     const scenarios::Link& link) const;
+
+ private:
+  base::Status add_service(const std::string& service, bool dials);
+  base::Status connect_anteroom(const std::string& service, int own);
+
+  std::map<std::string, base::UniqueFd> namespaces_;
+  std::map<std::string, base::UniqueFd> anterooms_;  ///< of services that dial
+  std::map<std::string, std::string> addresses_;
+};
+
+}  // namespace leafcutter::node

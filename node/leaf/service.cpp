@@ -1,0 +1,293 @@
+#include "node/leaf/service.hpp"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/text.hpp"
+#include "node/leaf/supervision.hpp"
+#include "node/leaf/text.hpp"
+#include "node/syscalls/filter.hpp"
+#include "scenarios/event_kinds.hpp"
+#include "scenarios/fault_kinds.hpp"
+#include "scenarios/predicate.hpp"
+
+namespace leafcutter::node {
+
+namespace events = scenarios::events;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t line_limit = 4096;
+
+template <class Duration>
+std::int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+}  // namespace
+
+Service::Service(LeafContext& context, const scenarios::Service& model, OnChange on_change)
+    : context_(context), model_(model), on_change_(std::move(on_change)), deadline_(context.io), pause_(context.io) {
+  if (model.ready.by == scenarios::Readiness::By::log)
+    ready_line_ = std::make_unique<RE2>(model.ready.pattern, RE2::Quiet);
+}
+
+Service::~Service() = default;
+
+void Service::change(ServiceState state) {
+  state_ = state;
+  if (in_transition(state) && busy_.empty()) {
+    busy_ = (attempt_ == 0 ? "start " : "restart ") + model_.name;
+    context_.activity.begin(busy_);
+  } else if (!in_transition(state) && !busy_.empty()) {
+    context_.activity.end(busy_);
+    busy_.clear();
+  }
+  on_change_(*this);
+}
+
+base::Expected<Spawn> Service::spawn_of(const std::vector<std::string>& argv) const {
+  const auto variables = own_variables(context_.scenario, model_);
+  auto expanded = expand_all(argv, variables);
+  if (!expanded) return expanded.error();
+  Spawn spawn;
+  spawn.argv = std::move(*expanded);
+  std::map<std::string, std::string> own;
+  for (const auto& [name, text] : model_.environment) {
+    auto value = scenarios::expand(text, variables);
+    if (!value) return value.error();
+    own[name] = std::move(*value);
+  }
+  spawn.folder = data_folder(model_.name);
+  spawn.environment = program_environment(spawn.folder, own);
+  spawn.network = context_.network.of(model_.name);
+  return spawn;
+}
+
+base::Status Service::copy_seed() const {
+  if (model_.seed_data.empty()) return base::ok();
+  std::error_code error;
+  std::filesystem::copy(model_.seed_data, data_folder(model_.name),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks, error);
+  if (error) return base::Error{base::ErrorCode::io, "copy " + model_.seed_data + ": " + error.message(), {}};
+  return base::ok();
+}
+
+void Service::start() {
+  change(ServiceState::preparing);
+  if (auto status = copy_seed(); !status) return stay_down(status.error().message);
+  prepare(0);
+}
+
+void Service::give_up(const std::string& why) { stay_down(why); }
+
+void Service::prepare(std::size_t next) {
+  if (next == model_.prepare.size()) return launch();
+  auto spawn = spawn_of(model_.prepare[next]);
+  if (!spawn) return stay_down(spawn.error().text());
+  run_command(
+      context_.io, *spawn, std::chrono::minutes(2), [self = shared_from_this(), next](const CommandResult& result) {
+        if (result.timed_out || result.ending.signal != 0 || result.ending.status != 0)
+          return self->stay_down("prepare command \"" + self->model_.prepare[next].at(0) + "\": " + describe(result));
+        self->prepare(next + 1);
+      });
+}
+
+void Service::launch() {
+  auto spawn = spawn_of(model_.run);
+  if (!spawn) return stay_down(spawn.error().text());
+  const auto families = watched_families(context_.scenario, context_.job.plan, model_.name);
+  if (!families.empty()) {
+    auto filter = build_filter(families);
+    if (!filter)
+      return context_.fail("runner-failed", "system call filter of " + model_.name + ": " + filter.error().text());
+    spawn->filter = std::move(*filter);
+  }
+  ++attempt_;
+  injected_ = false;
+  last_line_.clear();
+  context_.recorder.record(model_.name, events::start, {{"attempt", attempt_}, {"argv", spawn->argv}});
+  started_ = steady_clock::now();
+  auto self = shared_from_this();
+  auto child = Child::start(
+      context_.io, *spawn, [self](Child::Stream stream, std::string_view bytes) { self->read(stream, bytes); },
+      [self](const Ending& ending) { self->ended(ending); });
+  if (!child)
+    return context_.fail(child.error().code == base::ErrorCode::unavailable ? "unavailable" : "runner-failed",
+                         "start of " + model_.name + ": " + child.error().text());
+  child_ = std::move(*child);
+  if (auto listener = child_->take_listener()) {
+    auto crash = [self, &io = context_.io] {
+      auto done = std::make_shared<std::promise<pid_t>>();
+      auto gone = done->get_future();
+      boost::asio::post(io, [self, done] { self->crash(done); });
+      if (gone.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
+        self->context_.fail("runner-failed", self->model_.name + " was still there 10 s after SIGKILL");
+    };
+    supervisor_ = std::make_unique<Supervisor>(std::move(listener),
+                                               supervision_of(context_, model_.name, families, std::move(crash)));
+  }
+  change(ServiceState::starting);
+  await_ready(started_ + std::chrono::duration_cast<steady_clock::duration>(model_.ready.within));
+}
+
+void Service::await_ready(steady_clock::time_point deadline) {
+  using By = scenarios::Readiness::By;
+  const auto attempt = attempt_;
+  auto self = shared_from_this();
+  deadline_.expires_at(deadline);
+  deadline_.async_wait([self, attempt](const auto& error) {
+    if (!error && self->attempt_ == attempt && self->state_ == ServiceState::starting) self->not_ready_in_time();
+  });
+  const auto* port = model_.port(model_.ready.port);
+  const auto ready = [self, attempt] {
+    boost::asio::post(self->context_.io, [self, attempt] { self->became_ready(attempt); });
+  };
+  switch (model_.ready.by) {
+    case By::started: return became_ready(attempt);
+    case By::log: return;  // a line will tell
+    case By::command: return ask_command(first_pause);
+    case By::tcp:
+    case By::http: break;
+  }
+  if (port == nullptr)
+    return context_.fail("runner-failed", model_.name + " has no port \"" + model_.ready.port + "\"");
+  const auto endpoints = local_endpoints(context_.network.address(model_.name), port->number);
+  Probe::Attempt attempt_once = [endpoints](Deadline until) { return tcp_connect(endpoints, until); };
+  if (model_.ready.by == By::http) {
+    HttpCall call;
+    call.target = model_.ready.path;
+    call.host = model_.name + ":" + std::to_string(port->number);
+    attempt_once = [endpoints, call](Deadline until) -> base::Status {
+      auto reply = http_call(endpoints, call, until);
+      if (!reply) return reply.error();
+      if (reply->status / 100 == 2) return base::ok();
+      return base::Error{base::ErrorCode::io, call.target + " answered " + std::to_string(reply->status), {}};
+    };
+  }
+  probe_ =
+      Probe::start(context_.network.of(model_.name), context_.network.home(), std::move(attempt_once), deadline, ready);
+}
+
+void Service::ask_command(std::chrono::milliseconds pause) {
+  auto spawn = spawn_of(model_.ready.command);
+  if (!spawn) return stay_down(spawn.error().text());
+  const auto attempt = attempt_;
+  run_command(context_.io, *spawn, std::chrono::seconds(5),
+              [self = shared_from_this(), attempt, pause](const CommandResult& result) {
+                if (self->attempt_ != attempt || self->state_ != ServiceState::starting) return;
+                if (!result.timed_out && result.ending.signal == 0 && result.ending.status == 0)
+                  return self->became_ready(attempt);
+                self->failure_ = describe(result);
+                self->pause_.expires_after(pause);
+                self->pause_.async_wait([self, attempt, pause](const auto& error) {
+                  if (!error && self->attempt_ == attempt && self->state_ == ServiceState::starting)
+                    self->ask_command(next_pause(pause));
+                });
+              });
+}
+
+void Service::became_ready(unsigned attempt) {
+  if (attempt != attempt_ || state_ != ServiceState::starting) return;
+  probe_.reset();
+  deadline_.cancel();
+  ever_ready_ = true;
+  context_.recorder.record(model_.name, events::ready,
+                           {{"attempt", attempt_}, {"after_ms", milliseconds(steady_clock::now() - started_)}});
+  if (attempt_ > 1)
+    for (std::size_t i = 0; i < context_.job.plan.faults.size(); ++i) {
+      const auto& fault = context_.job.plan.faults[i];
+      const auto* kind = scenarios::fault_kind(fault.kind);
+      if (fault.site.lane == model_.name && kind != nullptr && kind->kills)
+        context_.sites.undone(i, "restarted and ready again");
+    }
+  change(ServiceState::ready);
+}
+
+void Service::not_ready_in_time() {
+  auto why = "not ready within " + base::format_duration(model_.ready.within);
+  const auto failure = probe_ ? probe_->last_failure() : failure_;
+  if (!failure.empty()) why += ": " + failure;
+  probe_.reset();
+  stay_down(why);
+}
+
+void Service::read(Child::Stream stream, std::string_view bytes) {
+  auto& partial = partial_[stream == Child::Stream::errors ? 1 : 0];
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    const auto piece = bytes.substr(0, end);
+    partial.append(piece.substr(0, line_limit - std::min(partial.size(), line_limit)));
+    if (end == std::string_view::npos) return;
+    bytes.remove_prefix(end + 1);
+    line(stream, std::exchange(partial, {}));
+  }
+}
+
+void Service::line(Child::Stream stream, std::string_view text) {
+  auto clean = clean_text(text, line_limit);
+  if (!clean.empty()) last_line_ = clean.substr(0, 300);
+  const bool shows_ready = ready_line_ && state_ == ServiceState::starting && RE2::PartialMatch(clean, *ready_line_);
+  if (context_.log_lines > 0) {
+    --context_.log_lines;
+    context_.recorder.record(
+        model_.name, events::log,
+        {{"stream", stream == Child::Stream::errors ? "stderr" : "stdout"}, {"line", std::move(clean)}});
+  } else {
+    ++context_.log_lines_dropped;
+  }
+  if (shows_ready) became_ready(attempt_);
+}
+
+void Service::ended(const Ending& ending) {
+  using On = scenarios::RestartPolicy::On;
+  for (const auto stream : {Child::Stream::output, Child::Stream::errors})
+    if (auto& partial = partial_[stream == Child::Stream::errors ? 1 : 0]; !partial.empty())
+      line(stream, std::exchange(partial, {}));
+  context_.activity.touch();
+  const auto pid = child_ ? child_->pid() : -1;
+  probe_.reset();
+  deadline_.cancel();
+  pause_.cancel();
+  Value attrs = {{"attempt", attempt_}, {"injected", injected_}};
+  attrs[ending.signal != 0 ? "signal" : "status"] = ending.signal != 0 ? ending.signal : ending.status;
+  if (!ending.error.empty()) attrs["detail"] = ending.error;
+  context_.recorder.record(model_.name, events::exit, std::move(attrs));
+
+  const bool crashed = injected_ || ending.signal != 0 || ending.status != 0;
+  const bool restart = (model_.restart.on == On::any_exit || (model_.restart.on == On::crash && crashed)) &&
+                       attempt_ <= model_.restart.at_most;
+  auto why = describe(ending);
+  if (!ending.error.empty() && !model_.run.empty()) why += " (" + model_.run[0] + ")";
+  if (!last_line_.empty()) why += ", its last line: " + last_line_;
+  if (restart) {
+    change(ServiceState::starting);
+  } else {
+    stay_down(why);
+  }
+  for (auto& done : std::exchange(crashing_, {})) done->set_value(pid);
+  // Only now: its thread may have been waiting for what was promised.
+  supervisor_.reset();
+  child_.reset();
+  if (restart) launch();
+}
+
+void Service::stay_down(const std::string& why) {
+  change(ServiceState::down);
+  if (!ever_ready_ && !context_.fault_fired) context_.fail("not-ready", model_.name + ": " + why);
+}
+
+void Service::crash(std::shared_ptr<std::promise<pid_t>> done) {
+  if (!child_) return done->set_value(-1);
+  injected_ = true;
+  crashing_.push_back(std::move(done));
+  // Before its connections break: whoever sees that waits for what becomes of it.
+  change(ServiceState::stopping);
+  child_->kill();
+}
+
+}  // namespace leafcutter::node

@@ -1,0 +1,91 @@
+// One service through its life in a leaf: prepared, started, seen to be ready, crashed, started again or left down.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/leaf/child.hpp"
+#include "node/leaf/context.hpp"
+#include "node/leaf/probe.hpp"
+#include "node/syscalls/supervisor.hpp"
+
+namespace re2 {
+class RE2;
+}
+
+namespace leafcutter::node {
+
+enum class ServiceState {
+  waiting,    ///< for what it needs
+  preparing,  ///< its commands run, its seed data is copied
+  starting,   ///< a process runs and is not ready yet
+  ready,
+  stopping,  ///< killed by us, not gone yet
+  down,      ///< will not become ready any more
+};
+
+/// A service that is on its way to `ready` or `down`: nothing is asked of the system while one is.
+inline bool in_transition(ServiceState state) { return state != ServiceState::ready && state != ServiceState::down; }
+
+/// All members run on the event loop's thread; `crash` of the supervisor gets there by itself.
+class Service : public std::enable_shared_from_this<Service> {
+ public:
+  using OnChange = std::function<void(const Service&)>;
+
+  Service(LeafContext& context, const scenarios::Service& model, OnChange on_change);
+  ~Service();
+
+  const scenarios::Service& model() const { return model_; }
+  ServiceState state() const { return state_; }
+  /// The running program as the leaf sees it, or 0.
+  pid_t program() const { return child_ ? child_->program() : 0; }
+
+  /// From `waiting`: prepares and starts.
+  void start();
+
+  /// From `waiting`: something it needs never became ready.
+  void give_up(const std::string& why);
+
+  /// Kills it. `done` is told the pid once every process is gone and the state says what follows; -1 when none ran.
+  void crash(std::shared_ptr<std::promise<pid_t>> done);
+
+ private:
+  void change(ServiceState state);
+  base::Expected<Spawn> spawn_of(const std::vector<std::string>& argv) const;
+  base::Status copy_seed() const;
+  void prepare(std::size_t next);
+  void launch();
+  void await_ready(std::chrono::steady_clock::time_point deadline);
+  void ask_command(std::chrono::milliseconds pause);
+  void became_ready(unsigned attempt);
+  void not_ready_in_time();
+  void read(Child::Stream stream, std::string_view bytes);
+  void line(Child::Stream stream, std::string_view text);
+  void ended(const Ending& ending);
+  void stay_down(const std::string& why);
+
+  LeafContext& context_;
+  const scenarios::Service& model_;
+  OnChange on_change_;
+  ServiceState state_ = ServiceState::waiting;
+  unsigned attempt_ = 0;
+  bool ever_ready_ = false;
+  bool injected_ = false;  ///< we killed the running attempt
+  std::string busy_;       ///< what the activity calls our transition
+  std::string failure_;    ///< the last unsuccessful readiness command
+  std::string last_line_;  ///< of its output, for messages
+  std::string partial_[2];
+  std::chrono::steady_clock::time_point started_;
+  std::shared_ptr<Child> child_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::shared_ptr<Probe> probe_;
+  boost::asio::steady_timer deadline_, pause_;
+  std::unique_ptr<re2::RE2> ready_line_;
+  std::vector<std::shared_ptr<std::promise<pid_t>>> crashing_;
+};
+
+}  // namespace leafcutter::node

@@ -1,0 +1,73 @@
+#include "node/leaf/services.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+namespace leafcutter::node {
+
+Services::Services(LeafContext& context) : context_(context) {
+  for (const auto& model : context.scenario.services) {
+    services_[model.name] =
+        std::make_shared<Service>(context, model, [this](const Service& service) { changed(service); });
+    seen_[model.name] = {};
+  }
+}
+
+void Services::start() { advance(); }
+
+void Services::changed(const Service& service) {
+  {
+    const std::lock_guard lock(mutex_);
+    seen_[service.model().name] = {service.state(), service.program()};
+    steady_.notify_all();
+  }
+  if (!in_transition(service.state())) boost::asio::post(context_.io, [this] { advance(); });
+}
+
+void Services::advance() {
+  for (const auto& model : context_.scenario.services) {
+    auto& service = services_.at(model.name);
+    if (service->state() != ServiceState::waiting) continue;
+    const auto in = [&](ServiceState state) {
+      return [this, state](const std::string& need) { return services_.at(need)->state() == state; };
+    };
+    if (const auto lost = std::find_if(model.needs.begin(), model.needs.end(), in(ServiceState::down));
+        lost != model.needs.end())
+      service->give_up("it needs " + *lost + ", which is down");
+    else if (std::all_of(model.needs.begin(), model.needs.end(), in(ServiceState::ready)))
+      service->start();
+  }
+}
+
+bool Services::moves(const Seen& seen) {
+  return in_transition(seen.state) ||
+         (seen.state == ServiceState::ready && seen.program > 0 && is_exiting(seen.program));
+}
+
+bool Services::wait_steady(Deadline deadline) const {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const bool steady = std::none_of(seen_.begin(), seen_.end(), [](const auto& entry) { return moves(entry.second); });
+    if (steady || std::chrono::steady_clock::now() >= deadline) return steady;
+    steady_.wait_until(lock, deadline);  // every end and every change of a service is told
+  }
+}
+
+std::vector<std::string> Services::moving() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, seen] : seen_)
+    if (moves(seen)) names.push_back(name);
+  return names;
+}
+
+base::Expected<pid_t> Services::crash(const std::string& service) {
+  auto done = std::make_shared<std::promise<pid_t>>();
+  auto gone = done->get_future();
+  boost::asio::post(context_.io, [target = services_.at(service), done] { target->crash(done); });
+  if (gone.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
+    return base::Error{base::ErrorCode::timeout, service + " was still there 10 s after SIGKILL", {}};
+  return gone.get();
+}
+
+}  // namespace leafcutter::node

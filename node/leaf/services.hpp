@@ -1,0 +1,48 @@
+// All services of a leaf: starts them in the order of their needs, and lets other threads wait for them or crash one.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "node/leaf/client.hpp"
+#include "node/leaf/service.hpp"
+
+namespace leafcutter::node {
+
+class Services {
+ public:
+  explicit Services(LeafContext& context);
+
+  /// On the event loop's thread.
+  void start();
+
+  // --- from any other thread ---
+
+  /// Waits until no service is on its way up, nor about to exit. False at the deadline.
+  bool wait_steady(Deadline deadline) const;
+  std::vector<std::string> moving() const;
+
+  /// Kills a service and returns its pid when every process of it is gone; -1 when none was running. Errors: timeout.
+  base::Expected<pid_t> crash(const std::string& service);
+
+ private:
+  void changed(const Service& service);
+  void advance();
+
+  LeafContext& context_;
+  std::map<std::string, std::shared_ptr<Service>> services_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable steady_;
+  struct Seen {
+    ServiceState state = ServiceState::waiting;
+    pid_t program = 0;
+  };
+  static bool moves(const Seen& seen);
+  std::map<std::string, Seen> seen_;
+};
+
+}  // namespace leafcutter::node

@@ -1,0 +1,56 @@
+#include "node/leaf/supervision.hpp"
+
+#include <set>
+
+#include "scenarios/fault_kinds.hpp"
+
+namespace leafcutter::node {
+
+std::vector<std::string> watched_families(const scenarios::Scenario& scenario, const scenarios::Plan& plan,
+                                          const std::string& service) {
+  std::set<std::string> wanted;
+  if (const auto found = scenario.explore.observe.find(service); found != scenario.explore.observe.end())
+    wanted.insert(found->second.begin(), found->second.end());
+  for (const auto& fault : plan.faults) {
+    const auto* kind = scenarios::fault_kind(fault.kind);
+    if (fault.site.lane == service && kind != nullptr && kind->mechanism == scenarios::Mechanism::syscall)
+      wanted.insert(fault.site.operation);
+  }
+  std::vector<std::string> families;
+  for (const auto& family : scenarios::syscall_families())
+    if (wanted.contains(family.name)) families.push_back(family.name);
+  return families;
+}
+
+SupervisorContext supervision_of(LeafContext& context, const std::string& service,
+                                 const std::vector<std::string>& families, std::function<void()> crash) {
+  std::map<std::string, std::string> peers;
+  for (const auto& other : context.scenario.services)
+    for (const auto& port : other.ports)
+      peers[context.network.address(other.name) + ":" + std::to_string(port.number)] = other.name + ":" + port.name;
+  for (const auto& link : context.scenario.links) {
+    if (link.from != service) continue;
+    const auto number = std::to_string(link.number);
+    for (const auto& loopback : {"127.0.0.1:" + number, "[::1]:" + number})
+      peers.emplace(loopback, link.to + ":" + link.port);
+  }
+  std::vector<std::string> globs;
+  for (const auto& choice : context.scenario.explore.faults)
+    if (choice.lane == service && !choice.path_glob.empty()) globs.push_back(choice.path_glob);
+  SupervisorContext out{.service = service,
+                        .data_folder = data_folder(service),
+                        .peers = std::move(peers),
+                        .families = families,
+                        .path_globs = std::move(globs),
+                        .recorder = context.recorder,
+                        .sites = context.sites,
+                        .activity = context.activity,
+                        .crash = std::move(crash),
+                        .failed = {}};
+  out.failed = [fail = context.fail, service](const std::string& why) {
+    fail("runner-failed", "supervisor of " + service + ": " + why);
+  };
+  return out;
+}
+
+}  // namespace leafcutter::node

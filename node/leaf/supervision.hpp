@@ -1,0 +1,21 @@
+// What the supervisor of one service watches, computed from the plan and from what the scenario wants to be observed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "node/leaf/context.hpp"
+#include "node/syscalls/supervisor.hpp"
+
+namespace leafcutter::node {
+
+/// Families with a planned fault or an observation, in the order of syscall_families(); empty: the service runs
+/// unfiltered.
+std::vector<std::string> watched_families(const scenarios::Scenario& scenario, const scenarios::Plan& plan,
+                                          const std::string& service);
+
+SupervisorContext supervision_of(LeafContext& context, const std::string& service,
+                                 const std::vector<std::string>& families, std::function<void()> crash);
+
+}  // namespace leafcutter::node

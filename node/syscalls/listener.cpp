@@ -1,0 +1,53 @@
+#include "node/syscalls/listener.hpp"
+
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace leafcutter::node {
+
+Listener::Listener(base::UniqueFd fd) : fd_(std::move(fd)) {
+  seccomp_notif_sizes sizes{};
+  if (::syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0) sizes = {};
+  const auto words = [](std::size_t kernel, std::size_t ours) { return (std::max(kernel, ours) + 7) / 8; };
+  request_.resize(words(sizes.seccomp_notif, sizeof(seccomp_notif)));
+  answer_.resize(words(sizes.seccomp_notif_resp, sizeof(seccomp_notif_resp)));
+}
+
+base::Expected<std::optional<seccomp_notif>> Listener::receive() {
+  std::ranges::fill(request_, 0);  // the kernel refuses a buffer that is not zeroed
+  if (::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_RECV, request_.data()) != 0) {
+    if (errno == ENOENT || errno == EINTR) return std::optional<seccomp_notif>();
+    return base::system_error("receive a system call notification", errno);
+  }
+  seccomp_notif notification{};
+  std::memcpy(&notification, request_.data(), sizeof notification);
+  return std::optional(notification);
+}
+
+bool Listener::valid(std::uint64_t id) const { return ::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0; }
+
+base::Expected<bool> Listener::let_run(std::uint64_t id) {
+  return send({.id = id, .val = 0, .error = 0, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
+}
+
+base::Expected<bool> Listener::fail(std::uint64_t id, int error) {
+  return send({.id = id, .val = 0, .error = -error, .flags = 0});
+}
+
+base::Expected<bool> Listener::send(const seccomp_notif_resp& answer) {
+  std::ranges::fill(answer_, 0);
+  std::memcpy(answer_.data(), &answer, sizeof answer);
+  for (;;) {
+    if (::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_SEND, answer_.data()) == 0) return true;
+    if (errno == ENOENT) return false;
+    if (errno != EINTR) return base::system_error("answer a system call notification", errno);
+  }
+}
+
+}  // namespace leafcutter::node

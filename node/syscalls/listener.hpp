@@ -1,0 +1,41 @@
+// The kernel's side of a supervisor: takes notifications and answers them. A task may be killed at any moment, and then
+// its notification is gone: no error, only nothing to do.
+#pragma once
+
+#include <linux/seccomp.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace leafcutter::node {
+
+class Listener {
+ public:
+  explicit Listener(base::UniqueFd fd);
+
+  int fd() const { return fd_.get(); }
+
+  /// A notification that poll() announced; nothing when its task went in between. Errors: io.
+  base::Expected<std::optional<seccomp_notif>> receive();
+
+  /// Whether the task still waits in the same call: what was read of it since the notification was its own.
+  bool valid(std::uint64_t id) const;
+
+  /// Lets the call run, or fails it with `error`. False when the task has gone. Errors: io.
+  base::Expected<bool> let_run(std::uint64_t id);
+  base::Expected<bool> fail(std::uint64_t id, int error);
+
+ private:
+  base::Expected<bool> send(const seccomp_notif_resp& answer);
+
+  base::UniqueFd fd_;
+  std::vector<std::uint64_t> request_, answer_;  ///< as large as this kernel's structs, which may have grown
+};
+
+}  // namespace leafcutter::node

@@ -1,0 +1,225 @@
+// The space to explore: what is written about faults, expanded into one choice for each lane, kind, operation and
+// parameter.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "scenarios/fault_kinds.hpp"
+#include "scenarios/loader/loading.hpp"
+#include "scenarios/schema.hpp"
+
+namespace leafcutter::scenarios::loading {
+namespace {
+
+/// What one `on` stands for.
+struct Strikes {
+  std::vector<std::pair<std::string, const Node*>> services;
+  std::vector<std::pair<Link, const Node*>> links;
+};
+
+class ExploreReader {
+ public:
+  explicit ExploreReader(Loading& loading) : loading_(loading), explore_(loading.scenario.explore) {}
+
+  void read(const Node& node) {
+    explore_.at_once = static_cast<unsigned>(number_of(node.find("at-once"), explore_.at_once));
+    explore_.occurrences = static_cast<unsigned>(number_of(node.find("occurrences"), explore_.occurrences));
+    explore_.seed = number_of(node.find("seed"), explore_.seed);
+    explore_.leaf_timeout = duration_of(node.find("leaf-timeout"), explore_.leaf_timeout);
+    if (const auto* budget = node.find("budget"); budget != nullptr) {
+      explore_.max_leaves = number_of(budget->find("leaves"), explore_.max_leaves);
+      explore_.max_time = duration_of(budget->find("time"), explore_.max_time);
+    }
+    if (const auto* observe = node.find("observe"); observe != nullptr && observe->is_map()) read_observe(*observe);
+    if (const auto* faults = node.find("faults"); faults != nullptr && faults->is_list())
+      for (const auto& fault : faults->items)
+        if (fault.is_map()) read_fault(fault);
+  }
+
+ private:
+  void read_observe(const Node& node) {
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const auto& name = node.keys[i];
+      if (!known_service(name)) continue;
+      for (const auto& family : texts_of(&node.items[i])) observe(name.text, family);
+    }
+  }
+
+  bool known_service(const Node& name) {
+    if (loading_.scenario.service(name.text) != nullptr) return true;
+    loading_.notes.error(
+        name, "there is no service \"" + name.text + "\"" + suggestion(name.text, service_names(loading_.scenario)));
+    return false;
+  }
+
+  void observe(const std::string& service, const std::string& family) {
+    auto& families = explore_.observe[service];
+    if (syscall_family(family) != nullptr && std::find(families.begin(), families.end(), family) == families.end())
+      families.push_back(family);
+  }
+
+  void read_target(const Node& on, Strikes& strikes) {
+    if (on.is_list()) {
+      for (const auto& item : on.items)
+        if (!item.is_list()) read_target(item, strikes);
+    } else if (on.is_map()) {
+      const auto* named = on.find("link");
+      if (named == nullptr) return;
+      for (auto& link : resolve_links(loading_, *named)) {
+        if (loading_.scenario.link(link.id()) != nullptr) {
+          strikes.links.emplace_back(std::move(link), named);
+          continue;
+        }
+        std::vector<std::string> ids;
+        for (const auto& known : loading_.scenario.links) ids.push_back(known.id());
+        loading_.notes.error(*named, "there is no link \"" + link.id() + "\"" + suggestion(link.id(), ids));
+      }
+    } else if (on.is_scalar() && is_name(on.text) && known_service(on)) {
+      strikes.services.emplace_back(on.text, &on);
+    }
+  }
+
+  void read_fault(const Node& node) {
+    Strikes strikes;
+    const auto* on = node.find("on");
+    if (on != nullptr) read_target(*on, strikes);
+    if (const auto* syscalls = node.find("syscalls"); syscalls != nullptr && syscalls->is_map()) {
+      refuse_links(strikes, "syscalls");
+      for (const auto& [service, at] : strikes.services) read_syscalls(*syscalls, service);
+    }
+    if (const auto* network = node.find("network"); network != nullptr && network->is_list()) {
+      for (const auto& [service, at] : strikes.services)
+        loading_.notes.error(*at, "\"network\" faults strike links, and \"" + service +
+                                      "\" is a service; write { link: caller -> " + service + " }");
+      for (const auto& [link, at] : strikes.links)
+        for (const auto& kind : network->items) read_network(kind, link);
+    }
+    if (const auto* process = node.find("process"); process != nullptr && process->is_list()) {
+      refuse_links(strikes, "process");
+      for (const auto& [service, at] : strikes.services)
+        for (const auto& item : process->items) read_process(item, service);
+    }
+  }
+
+  void refuse_links(const Strikes& strikes, const std::string& what) {
+    for (const auto& [link, at] : strikes.links)
+      loading_.notes.error(*at, "\"" + what + "\" faults strike services, and \"" + link.id() + "\" is a link");
+  }
+
+  void add(const Node& at, FaultChoice choice) {
+    const auto* kind = fault_kind(choice.kind);
+    if (kind == nullptr) return;
+    if (const auto checked = check_params(*kind, choice.params); !checked)
+      return loading_.notes.error(at, checked.error().message);
+    const auto same = std::any_of(explore_.faults.begin(), explore_.faults.end(), [&](const FaultChoice& other) {
+      return other.kind == choice.kind && other.lane == choice.lane && other.operation == choice.operation &&
+             other.path_glob == choice.path_glob && other.params == choice.params;
+    });
+    if (same) return;  // asked for twice is asked for once
+    if (kind->kills && loading_.scenario.service(choice.lane)->restart.on == RestartPolicy::On::never)
+      loading_.notes.warning(
+          at, "service \"" + choice.lane + "\" is never restarted: after a crash it stays down (see \"restart\")");
+    explore_.faults.push_back(std::move(choice));
+  }
+
+  static bool strikes_operation(const std::string& kind, const std::string& operation) {
+    const auto& operations = fault_kind(kind)->operations;
+    return std::find(operations.begin(), operations.end(), operation) != operations.end();
+  }
+
+  void read_syscalls(const Node& node, const std::string& service) {
+    const auto paths = text_of(node.find("paths"));
+    const auto* delay = node.find("delay");
+    const auto* crash = node.find("crash");
+    const auto* families = node.find("families");
+    if (families == nullptr || !families->is_list()) return;
+    for (const auto& name : families->items) {
+      const auto* family = name.is_scalar() ? syscall_family(name.text) : nullptr;
+      if (family == nullptr) continue;
+      observe(service, family->name);
+      const auto choose = [&](const Node& at, const std::string& kind, Value params) {
+        add(at, {kind, service, family->name, family->object == "file" ? paths : "", std::move(params)});
+      };
+      for (const auto& error : texts_of(node.find("errors")))
+        if (error_number(error) != 0) choose(*node.find("errors"), "errno", {{"error", error}});
+      if (delay != nullptr && delay->is_scalar() && base::parse_duration(delay->text))
+        choose(*delay, "delay", {{"for", delay->text}});
+      if (text_of(crash) != "true") continue;
+      choose(*crash, "crash-before", Value::object());
+      if (strikes_operation("crash-after", family->name)) choose(*crash, "crash-after", Value::object());
+    }
+  }
+
+  void read_network(const Node& item, const Link& link) {
+    const bool mapping = item.is_map() && item.keys.size() == 1;
+    if (!item.is_scalar() && !mapping) return;
+    const auto& name = mapping ? item.keys.front() : item;
+    const auto* kind = fault_kind(name.text);
+    if (kind == nullptr || kind->mechanism != Mechanism::link) return;
+    Value params = Value::object();
+    if (mapping) {
+      if (kind->parameters.size() != 1 || !item.items.front().is_scalar()) return;
+      const auto& parameter = kind->parameters.front();
+      params[parameter.name] =
+          parameter.type == FaultParameter::Type::count ? to_value(item.items.front()) : Value(item.items.front().text);
+      if (parameter.type == FaultParameter::Type::duration && !base::parse_duration(item.items.front().text)) return;
+    } else if (!kind->parameters.empty()) {
+      const auto& parameter = kind->parameters.front();
+      loading_.notes.error(
+          name, "fault \"" + kind->name + "\" needs " + parameter.about + ": write { " + kind->name + ": 2s }");
+      return;
+    }
+    if (kind->http_only && link.protocol != Protocol::http) {
+      loading_.notes.error(name, "fault \"" + kind->name + "\" needs to see requests, but port \"" + link.port +
+                                     "\" of service \"" + link.to + "\" is declared as tcp; declare { port: " +
+                                     std::to_string(link.number) + ", protocol: http } if it speaks HTTP");
+      return;
+    }
+    // A kind that knows both strikes requests where they can be told apart: that is the finer place, and it holds the
+    // other.
+    const bool requests = link.protocol == Protocol::http && strikes_operation(kind->name, "request");
+    add(name, {kind->name, link.id(), requests ? "request" : "connect", "", std::move(params)});
+  }
+
+  void read_process(const Node& item, const std::string& service) {
+    const auto* kind = item.is_scalar() ? fault_kind(item.text) : nullptr;
+    if (kind == nullptr || kind->mechanism != Mechanism::process) return;
+    for (const auto& operation : kind->operations) add(item, {kind->name, service, operation, "", Value::object()});
+  }
+
+  Loading& loading_;
+  Explore& explore_;
+};
+
+/// Events of system calls exist only for what is watched, and a property may be the only one that asks.
+void observe_for_properties(Scenario& scenario) {
+  const auto visit = [&](const Pattern& pattern) {
+    if (pattern.event != events::syscall) return;
+    std::vector<std::string> services, families;
+    for (const auto& matcher : pattern.matchers) {
+      if (matcher.test != Matcher::Test::equals || !matcher.value.is_string() || matcher.path.size() != 1) continue;
+      if (matcher.path[0] == "service" || matcher.path[0] == "lane") services.push_back(matcher.value);
+      if (matcher.path[0] == "family") families.push_back(matcher.value);
+    }
+    if (services.empty()) services = service_names(scenario);
+    for (const auto& service : services)
+      for (const auto& family : families) {
+        auto& known = scenario.explore.observe[service];
+        if (syscall_family(family) != nullptr && std::find(known.begin(), known.end(), family) == known.end())
+          known.push_back(family);
+      }
+  };
+  for (const auto& property : scenario.properties) {
+    if (property.for_each) visit(*property.for_each);
+    visit(property.pattern);
+  }
+}
+
+}  // namespace
+
+void load_explore(Loading& loading) {
+  if (const auto* node = loading.document.find("explore"); node != nullptr && node->is_map())
+    ExploreReader(loading).read(*node);
+  observe_for_properties(loading.scenario);
+}
+
+}  // namespace leafcutter::scenarios::loading

@@ -1,0 +1,13 @@
+// Checks a document against the table of keys: unknown, missing and misplaced keys, forms and limits of values. What
+// names mean is not looked at here.
+#pragma once
+
+#include "scenarios/loader/document.hpp"
+#include "scenarios/schema.hpp"
+
+namespace leafcutter::scenarios::loading {
+
+/// False: this is no scenario of this version, and nothing further can be said about it.
+bool check_structure(const Node& document, Notes& notes);
+
+}  // namespace leafcutter::scenarios::loading

@@ -1,0 +1,140 @@
+// The ready scenarios: each defect is found with the one fault it takes, and its cure passes the same search.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <sstream>
+
+#include "support.hpp"
+
+namespace {
+
+using acceptance::document;
+using acceptance::Folder;
+using acceptance::Json;
+using acceptance::leafcutter;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+std::string library(const std::string& name) { return (acceptance::build_folder() / "library" / name).string(); }
+
+/// What must be true of every finding of a ready scenario: confirmed, minimal, explained, addressed.
+void expect_well_formed(const Json& finding) {
+  SCOPED_TRACE(finding.dump(2));
+  for (const auto* key : {"signature", "property", "leaf", "rate", "plan", "explanation"})
+    EXPECT_TRUE(finding.contains(key)) << key;
+  EXPECT_EQ(finding["signature"].get<std::string>().size(), 12U);
+  EXPECT_TRUE(finding["plan"].contains("schedule"));
+  ASSERT_EQ(finding["plan"]["faults"].size(), 1U);
+  const auto& explanation = finding["explanation"];
+  std::size_t lines = explanation.size();
+  if (explanation.is_string()) {
+    std::istringstream text(explanation.get<std::string>());
+    lines = 0;
+    for (std::string line; std::getline(text, line);) ++lines;
+  }
+  EXPECT_GT(lines, 3U);
+  EXPECT_LE(lines, 40U);
+}
+
+/// Runs a ready scenario and returns the faults of its findings, each as "kind lane operation resource".
+std::set<std::string> faults_found(const std::string& name, Json* whole = nullptr) {
+  const Folder folder;
+  const auto outcome = leafcutter({"run", library(name), "--format", "json", "--out", folder / "out"}, folder.path());
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  const auto json = document(outcome);
+  std::set<std::string> faults;
+  for (const auto& finding : json.value("findings", Json::array())) {
+    expect_well_formed(finding);
+    for (const auto& fault : finding["plan"]["faults"]) {
+      const auto& site = fault["site"];
+      faults.insert(fault["kind"].get<std::string>() + " " +
+                    (site.is_string() ? site.get<std::string>()
+                                      : site["lane"].get<std::string>() + " " + site["operation"].get<std::string>() +
+                                            " " + site["resource"].get<std::string>()));
+    }
+  }
+  if (whole != nullptr) *whole = json;
+  return faults;
+}
+
+void expect_clean_when_fixed(const std::string& name) {
+  const Folder folder;
+  const auto outcome = leafcutter(
+      {"run", library(name), "--variant", "fixed", "--format", "json", "--out", folder / "out"}, folder.path());
+  EXPECT_EQ(outcome.exit, 0) << outcome.err << outcome.out;
+  EXPECT_EQ(document(outcome).value("findings", Json::array()).size(), 0U);
+}
+
+TEST(Outbox, OneCrashBetweenStoringAndAnnouncingLosesTheAnnouncement) {
+  const auto begin = std::chrono::steady_clock::now();
+  Json json;
+  const auto faults = faults_found("outbox", &json);
+  EXPECT_THAT(faults, testing::Contains("crash-before shop connect broker:http"));
+  for (const auto& fault : faults)
+    EXPECT_THAT(fault, AnyOf("crash-before shop connect broker:http", "crash-after shop connect broker:http"));
+  for (const auto& finding : json["findings"]) EXPECT_EQ(finding["property"], "an accepted order is announced");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(120))
+      << "it is meant to take less than 60 s on an idle machine";
+}
+
+TEST(Outbox, TheDocumentIsAContract) {
+  const Folder folder;
+  const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 30");
+  const auto json = document(
+      leafcutter({"run", scenario, "--seed", "11", "--format", "json", "--out", folder / "out"}, folder.path()));
+  for (const auto* key : {"campaign", "seed", "leaves", "coverage", "result_digest", "findings"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["seed"], 11);
+  EXPECT_EQ(json["leaves"]["total"], 30);
+  std::uint64_t verdicts = 0, reasons = 0;
+  for (const auto& [verdict, count] : json["leaves"]["by_verdict"].items()) verdicts += count.get<std::uint64_t>();
+  for (const auto& [reason, count] : json["leaves"]["by_reason"].items()) reasons += count.get<std::uint64_t>();
+  EXPECT_EQ(verdicts, 30U);
+  EXPECT_EQ(reasons, 30U);
+  EXPECT_EQ(json["result_digest"].get<std::string>().size(), 64U);
+}
+
+TEST(Outbox, IsCleanWhenFixed) { expect_clean_when_fixed("outbox"); }
+
+TEST(DoubleCharge, OneLostResponseChargesTwice) {
+  EXPECT_THAT(faults_found("double-charge"), testing::ElementsAre("lose-response till -> bank request POST /charge"));
+}
+
+TEST(DoubleCharge, IsCleanWhenFixed) { expect_clean_when_fixed("double-charge"); }
+
+TEST(ConfigSave, OneFailedWriteDamagesTheConfiguration) {
+  EXPECT_THAT(faults_found("config-save"), testing::ElementsAre("errno conf write data:config.tmp"));
+}
+
+TEST(ConfigSave, IsCleanWhenFixed) { expect_clean_when_fixed("config-save"); }
+
+TEST(Replay, AFindingFailsEveryTimeWithTheSameSignature) {
+  const Folder folder;
+  const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 120");
+  const auto json = document(leafcutter({"run", scenario, "--format", "json", "--out", folder / "out"}, folder.path()));
+  ASSERT_FALSE(json["findings"].empty()) << json.dump(2);
+  const auto& finding = json["findings"][0];
+  const auto replayed =
+      leafcutter({"replay", finding["leaf"], "--times", "20", "--out", folder / "out"}, folder.path());
+  EXPECT_EQ(replayed.exit, 1) << replayed.err;
+  EXPECT_THAT(replayed.out, HasSubstr("20 of 20 failed"));
+  const std::string signature = finding["signature"];
+  std::size_t said = 0;
+  for (auto at = replayed.out.find(signature); at != std::string::npos; at = replayed.out.find(signature, at + 1))
+    ++said;
+  EXPECT_EQ(said, 20U) << replayed.out;
+}
+
+TEST(Replay, ALeafWithoutFaultsPasses) {
+  const Folder folder;
+  const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 5");
+  const auto json = document(leafcutter({"run", scenario, "--format", "json", "--out", folder / "out"}, folder.path()));
+  const auto replayed =
+      leafcutter({"replay", json["campaign"].get<std::string>() + "/0/0", "--out", folder / "out"}, folder.path());
+  EXPECT_EQ(replayed.exit, 0) << replayed.err << replayed.out;
+  EXPECT_THAT(replayed.out, HasSubstr("0 of 1 failed"));
+}
+
+}  // namespace

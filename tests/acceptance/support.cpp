@@ -1,0 +1,204 @@
+#include "support.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace acceptance {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int milliseconds_until(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left, 0, 1'000'000));
+}
+
+std::string read_whole(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string link_target(const fs::path& path) {
+  std::error_code code;
+  return fs::read_symlink(path, code).string();
+}
+
+/// What in /proc speaks of `marker` now; the test itself does not count.
+std::string traces_of(const std::string& marker) {
+  std::string found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (!std::isdigit(static_cast<unsigned char>(name[0])) || name == std::to_string(::getpid())) continue;
+    auto command = read_whole(entry.path() / "cmdline");
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    const auto said =
+        command + " [" + link_target(entry.path() / "exe") + ", in " + link_target(entry.path() / "cwd") + "]";
+    if (said.find(marker) != std::string::npos) found += "process " + name + ": " + said + "\n";
+  }
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);)
+    if (line.find(marker) != std::string::npos) found += "mount: " + line + "\n";
+  return found;
+}
+
+}  // namespace
+
+fs::path source_folder() {
+  const char* elsewhere = std::getenv("LEAFCUTTER_CHECKOUT");
+  return elsewhere != nullptr ? elsewhere : LEAFCUTTER_SOURCE_DIR;
+}
+
+fs::path build_folder() {
+  const std::string built = LEAFCUTTER_BINARY_DIR, source = LEAFCUTTER_SOURCE_DIR;
+  return built.rfind(source + "/", 0) == 0 ? source_folder() / built.substr(source.size() + 1) : fs::path(built);
+}
+
+Folder::Folder() {
+  auto name = (fs::temp_directory_path() / "leafcutter-test.XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = name;
+}
+
+Folder::~Folder() {
+  std::error_code code;
+  fs::remove_all(path_, code);
+}
+
+void Folder::write(const std::string& name, const std::string& text) const {
+  fs::create_directories((path_ / name).parent_path());
+  std::ofstream(path_ / name) << text;
+}
+
+std::string Folder::copy_scenario(const std::string& name, const std::string& from, const std::string& to) const {
+  const auto target = path_ / name;
+  fs::copy(build_folder() / "library" / name, target, fs::copy_options::recursive);
+  auto text = read_whole(target / "scenario.yaml");
+  if (!from.empty()) {
+    const auto at = text.find(from);
+    if (at == std::string::npos) throw std::runtime_error(name + "/scenario.yaml does not say \"" + from + "\"");
+    text.replace(at, from.size(), to);
+    std::ofstream(target / "scenario.yaml") << text;
+  }
+  return target.string();
+}
+
+Program::Program(const std::vector<std::string>& command, const fs::path& folder) {
+  int out[2], err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
+  std::vector<char*> words;
+  for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("fork failed");
+  if (pid_ == 0) {
+    ::setpgid(0, 0);
+    ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
+    ::dup2(out[1], STDOUT_FILENO);
+    ::dup2(err[1], STDERR_FILENO);
+    if (::chdir(folder.c_str()) == 0) ::execvp(words[0], words.data());
+    ::_exit(127);
+  }
+  ::setpgid(pid_, pid_);
+  ::close(out[1]);
+  ::close(err[1]);
+  out_ = out[0];
+  err_ = err[0];
+}
+
+Program::~Program() {
+  if (!reaped_) {
+    signal_group(SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  for (const int fd : {out_, err_})
+    if (fd >= 0) ::close(fd);
+}
+
+bool Program::read_some(Clock::time_point deadline) {
+  pollfd entries[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+  if (::poll(entries, 2, milliseconds_until(deadline)) <= 0) return Clock::now() < deadline;
+  char buffer[65536];
+  const auto take = [&](int& fd, short events, std::string& text) {
+    if (events == 0) return;
+    const auto n = ::read(fd, buffer, sizeof buffer);
+    if (n > 0) {
+      text.append(buffer, static_cast<std::size_t>(n));
+    } else if (n == 0 || errno != EINTR) {
+      ::close(fd);
+      fd = -1;  // poll() passes over negative descriptors
+    }
+  };
+  take(out_, entries[0].revents, outcome_.out);
+  take(err_, entries[1].revents, outcome_.err);
+  return out_ >= 0 || err_ >= 0;
+}
+
+bool Program::wait_for_error_text(const std::string& text, std::chrono::seconds patience) {
+  const auto deadline = Clock::now() + patience;
+  while (outcome_.err.find(text) == std::string::npos) {
+    if (read_some(deadline) && Clock::now() < deadline) continue;
+    ADD_FAILURE() << "standard error never said \"" << text << "\":\n" << outcome_.err;
+    return false;
+  }
+  return true;
+}
+
+void Program::signal_group(int number) const { ::kill(-pid_, number); }
+void Program::signal_alone(int number) const { ::kill(pid_, number); }
+
+Outcome Program::wait(std::chrono::seconds patience) {
+  const auto deadline = Clock::now() + patience;
+  while (read_some(deadline)) {
+  }
+  if (Clock::now() >= deadline) {
+    ADD_FAILURE() << "not over after " << patience.count() << " s; standard error:\n" << outcome_.err;
+    signal_group(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  reaped_ = true;
+  outcome_.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome_;
+}
+
+std::vector<std::string> leafcutter_command(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), (build_folder() / "leafcutter").string());
+  return arguments;
+}
+
+Outcome leafcutter(const std::vector<std::string>& arguments, const fs::path& folder, std::chrono::seconds patience) {
+  return Program(leafcutter_command(arguments), folder).wait(patience);
+}
+
+Json document(const Outcome& outcome) {
+  auto json = Json::parse(outcome.out, nullptr, false);
+  if (json.is_object()) return json;
+  ADD_FAILURE() << "exit " << outcome.exit << "; no JSON document on standard output:\n"
+                << outcome.out << "\nstandard error:\n"
+                << outcome.err;
+  return Json::object();
+}
+
+std::string left_behind(const std::string& marker, std::chrono::seconds patience) {
+  const auto deadline = Clock::now() + patience;
+  auto found = traces_of(marker);
+  while (!found.empty() && Clock::now() < deadline) {
+    ::poll(nullptr, 0, 20);  // /proc cannot be waited for
+    found = traces_of(marker);
+  }
+  return found;
+}
+
+}  // namespace acceptance

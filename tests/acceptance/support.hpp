@@ -1,0 +1,89 @@
+// Leafcutter as a user sees it: programs that are started, watched and interrupted, folders that are gone afterwards,
+// and a look at what a run leaves behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace acceptance {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// The checkout and the build folder; LEAFCUTTER_CHECKOUT names another place where the same checkout can be seen.
+fs::path source_folder();
+fs::path build_folder();
+
+/// A folder in the temporary one, removed at the end. Its path is in the command line of everything started from it, by
+/// which left-over processes are recognized.
+class Folder {
+ public:
+  Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder();
+
+  const fs::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const;
+
+  /// A copy of a ready scenario, with `from` replaced by `to` in its text; returns its folder.
+  std::string copy_scenario(const std::string& name, const std::string& from = "", const std::string& to = "") const;
+
+ private:
+  fs::path path_;
+};
+
+struct Outcome {
+  int exit = -1;  ///< 128 + signal when killed
+  std::string out, err;
+};
+
+class Program {
+ public:
+  /// Starts it in a process group of its own, as a shell does.
+  Program(const std::vector<std::string>& command, const fs::path& folder);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  /// Kills what is left of the group.
+  ~Program();
+
+  pid_t pid() const { return pid_; }
+
+  /// Reads until standard error holds `text`; fails the test and returns false when it ends or the time is over before
+  /// that.
+  bool wait_for_error_text(const std::string& text, std::chrono::seconds patience);
+
+  /// To the whole group, as a terminal does it.
+  void signal_group(int number) const;
+  /// To this process alone.
+  void signal_alone(int number) const;
+
+  /// Until it ends; fails the test (and kills it) when the time is over.
+  Outcome wait(std::chrono::seconds patience);
+
+ private:
+  bool read_some(std::chrono::steady_clock::time_point deadline);
+  pid_t pid_ = -1;
+  int out_ = -1, err_ = -1;
+  bool reaped_ = false;
+  Outcome outcome_;
+};
+
+/// `leafcutter ARGUMENTS...` in `folder`.
+Outcome leafcutter(const std::vector<std::string>& arguments, const fs::path& folder,
+                   std::chrono::seconds patience = std::chrono::seconds(240));
+std::vector<std::string> leafcutter_command(std::vector<std::string> arguments);
+
+/// The document of `run --format json`; fails the test when there is none.
+Json document(const Outcome& outcome);
+
+/// Processes and mounts that speak of `marker`, described; waits a while for them to go.
+std::string left_behind(const std::string& marker, std::chrono::seconds patience = std::chrono::seconds(10));
+
+}  // namespace acceptance

@@ -1,0 +1,77 @@
+#include "coordinator/minimize/simplify.hpp"
+
+#include <gtest/gtest.h>
+
+#include "scenarios/fault_kinds.hpp"
+
+namespace leafcutter::coordinator {
+namespace {
+
+using scenarios::Fault;
+using scenarios::Value;
+
+std::vector<std::string> kinds(const std::vector<Fault>& faults) {
+  std::vector<std::string> names;
+  for (const auto& fault : faults) names.push_back(fault.kind);
+  return names;
+}
+
+TEST(SimplerKinds, OfABlackholedConnectionAreRefusedAndReset) {
+  const Fault hole{"blackhole", {"shop -> broker", "connect", "tcp"}, 1, Value::object()};
+  EXPECT_EQ(kinds(simpler_kinds(hole)), (std::vector<std::string>{"refuse", "reset"}));
+}
+
+TEST(SimplerKinds, KeepToWhatTheOperationAllows) {
+  const Fault hole{"blackhole", {"shop -> broker", "request", "POST /announce"}, 3, Value::object()};
+  const auto simpler = simpler_kinds(hole);
+  ASSERT_EQ(kinds(simpler), (std::vector<std::string>{"reset"}));  // a request cannot be refused
+  EXPECT_EQ(simpler[0].site, hole.site);
+  EXPECT_EQ(simpler[0].occurrence, 3u);
+}
+
+TEST(SimplerKinds, DoNotInventParameters) {
+  const Fault crash{"crash-after", {"shop", "write", "data:a"}, 1, Value::object()};
+  EXPECT_EQ(kinds(simpler_kinds(crash)), (std::vector<std::string>{"crash-before"}));  // errno would need an error
+}
+
+TEST(SimplerKinds, OfTheSimplestOrAnUnknownKindAreNone) {
+  EXPECT_TRUE(simpler_kinds({"refuse", {"a -> b", "connect", "tcp"}, 1, Value::object()}).empty());
+  EXPECT_TRUE(simpler_kinds({"no such kind", {"a -> b", "connect", "tcp"}, 1, Value::object()}).empty());
+}
+
+TEST(SimplerKinds, AreAlwaysValidAndLessComplex) {
+  for (const auto& kind : scenarios::fault_kinds())
+    for (const auto& operation : kind.operations) {
+      Fault fault{kind.name, {"lane", operation, "r"}, 1, Value::object()};
+      for (const auto& p : kind.parameters)
+        fault.params[p.name] = p.type == scenarios::FaultParameter::Type::duration     ? Value("2s")
+                               : p.type == scenarios::FaultParameter::Type::error_name ? Value("EIO")
+                                                                                       : Value(1u);
+      for (const auto& simpler : simpler_kinds(fault)) {
+        const auto* to = scenarios::fault_kind(simpler.kind);
+        ASSERT_NE(to, nullptr);
+        EXPECT_LT(to->complexity, kind.complexity);
+        EXPECT_EQ(to->mechanism, kind.mechanism);
+        EXPECT_TRUE(scenarios::check_params(*to, simpler.params).ok());
+      }
+    }
+}
+
+TEST(HalfAsLong, HalvesDownToAMillisecond) {
+  Fault delay{"delay", {"shop", "write", "data:a"}, 1, {{"for", "5ms"}}};
+  auto half = half_as_long(delay);
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half->params["for"], "2ms");
+  half = half_as_long(*half);
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half->params["for"], "1ms");
+  EXPECT_FALSE(half_as_long(*half));
+}
+
+TEST(HalfAsLong, LeavesFaultsWithoutADurationAlone) {
+  EXPECT_FALSE(half_as_long({"errno", {"shop", "write", "data:a"}, 1, {{"error", "EIO"}}}));
+  EXPECT_FALSE(half_as_long({"refuse", {"a -> b", "connect", "tcp"}, 1, Value::object()}));
+}
+
+}  // namespace
+}  // namespace leafcutter::coordinator

@@ -1,0 +1,16 @@
+// Good input for each target: what our own encoders write, and the ready scenarios.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fuzz {
+
+std::vector<std::string> trace_corpus();
+std::vector<std::string> stream_corpus();
+std::vector<std::string> http_corpus();
+std::vector<std::string> scenario_corpus();
+std::vector<std::string> plan_corpus();
+std::vector<std::string> lua_corpus();
+
+}  // namespace fuzz

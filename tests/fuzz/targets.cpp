@@ -1,0 +1,150 @@
+#include "targets.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+
+#include "corpus.hpp"
+#include "protocols/event.hpp"
+#include "protocols/http.hpp"
+#include "protocols/stream.hpp"
+#include "scenarios/loader.hpp"
+#include "scenarios/plan.hpp"
+#include "scenarios/predicate.hpp"
+
+namespace fuzz {
+namespace {
+
+using namespace leafcutter;
+
+std::string_view view(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+void promise(bool kept, const char* what) {
+  if (!kept) throw std::logic_error(what);
+}
+
+int read_trace(const std::uint8_t* data, std::size_t size) {
+  const protocols::DecodeLimits limits{1 << 20, 1 << 12};
+  const auto events = protocols::decode_chunks(view(data, size), limits);
+  if (!events) return 1;
+  promise(events->size() <= limits.events * (size + 1), "more events than the limit");
+  const auto again = protocols::decode_chunks(protocols::encode_chunk(*events));
+  promise(again.ok() && *again == *events, "a trace that was read is not the same when written and read again");
+  return 0;
+}
+
+int read_stream(const std::uint8_t* data, std::size_t size) {
+  const auto header = protocols::decode_batch_header(view(data, size));
+  const auto ack = protocols::decode_ack(view(data, size));
+  if (header) {
+    const auto again = protocols::decode_batch_header(protocols::encode(*header));
+    promise(again.ok() && again->execution == header->execution && again->base == header->base &&
+                again->count == header->count && again->last == header->last,
+            "a batch header changes on its way");
+    protocols::classify(*header, header->base);
+  }
+  if (ack) {
+    const auto again = protocols::decode_ack(protocols::encode(*ack));
+    promise(again.ok() && again->execution == ack->execution && again->next == ack->next &&
+                again->complete == ack->complete,
+            "an ack changes on its way");
+  }
+  return header || ack ? 0 : 1;
+}
+
+/// The messages read from `bytes`, fed `step` at a time, and whether it was HTTP to the end.
+std::pair<std::vector<protocols::HttpMessage>, bool> http_messages(std::string_view bytes, std::size_t step,
+                                                                   protocols::HttpReader::Role role) {
+  protocols::HttpReader reader(role, 1024);
+  std::vector<protocols::HttpMessage> messages;
+  const auto collect = [&] {
+    auto message = reader.take();
+    if (message) messages.push_back(std::move(*message));
+    return message.has_value();
+  };
+  while (!bytes.empty()) {
+    auto piece = bytes.substr(0, step);
+    bytes.remove_prefix(piece.size());
+    while (!piece.empty()) {
+      const auto taken = reader.feed(piece);
+      if (!taken) return {std::move(messages), false};
+      promise(*taken <= piece.size(), "feed takes more than it is given");
+      promise(*taken > 0 || collect(), "feed takes nothing and has nothing");
+      piece.remove_prefix(*taken);
+      collect();
+    }
+  }
+  const bool ended_well = reader.finish().ok();
+  collect();
+  return {std::move(messages), ended_well};
+}
+
+int read_http(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = view(data, size);
+  int refused = 1;
+  for (const auto role : {protocols::HttpReader::Role::request, protocols::HttpReader::Role::response}) {
+    const auto [whole, well] = http_messages(bytes, bytes.size() + 1, role);
+    const auto [pieces, pieces_well] = http_messages(bytes, 1, role);
+    promise(well == pieces_well, "whether bytes are HTTP depends on how they arrive");
+    promise(whole.size() == pieces.size(), "how many messages there are depends on how they arrive");
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      promise(whole[i].target == pieces[i].target && whole[i].status == pieces[i].status &&
+                  whole[i].body == pieces[i].body && whole[i].bytes == pieces[i].bytes,
+              "what a message says depends on how it arrives");
+      promise(whole[i].body.size() <= 1024, "a body is longer than its limit");
+      total += whole[i].bytes;
+    }
+    promise(total <= size, "messages are longer than what came");
+    if (well) refused = 0;
+  }
+  return refused;
+}
+
+int read_scenario(const std::uint8_t* data, std::size_t size) {
+  scenarios::LoadOptions options;
+  options.check_programs = false;
+  const auto result = scenarios::load_text(view(data, size), "scenario.yaml", options);
+  promise(result.scenario.has_value() == result.errors.empty(), "a scenario with mistakes, or none without a mistake");
+  for (const auto& error : result.errors) {
+    promise(error.code == base::ErrorCode::bad_input, "a mistake in a scenario that is not bad input");
+    promise(!error.message.empty() && error.where.file == "scenario.yaml",
+            "a mistake that does not say what and where");
+  }
+  return result.scenario ? 0 : 1;
+}
+
+int read_plan(const std::uint8_t* data, std::size_t size) {
+  const auto value = protocols::unpack(view(data, size));
+  if (!value) return 1;
+  const auto plan = scenarios::plan_from(*value);
+  if (!plan) return 1;
+  const auto again = scenarios::plan_from(scenarios::to_value(*plan));
+  promise(again.ok() && *again == *plan, "a plan changes on its way");
+  promise(scenarios::digest(*again) == scenarios::digest(*plan), "the same plan has two digests");
+  return 0;
+}
+
+int run_lua(const std::uint8_t* data, std::size_t size) {
+  auto expression = scenarios::LuaExpression::compile(std::string(view(data, size)));
+  if (!expression) return 1;
+  const protocols::Value globals = {{"status", 201}, {"json", {{"id", "order-1"}}}};
+  const auto first = expression->evaluate(globals);
+  const auto second = expression->evaluate(globals);
+  promise(first.ok() == second.ok(), "an expression is carried over from one evaluation to the next");
+  return first ? 0 : 1;
+}
+
+}  // namespace
+
+const std::vector<Target>& targets() {
+  static const std::vector<Target> list = {
+      {"trace", read_trace, trace_corpus}, {"stream", read_stream, stream_corpus},
+      {"http", read_http, http_corpus},    {"scenario", read_scenario, scenario_corpus},
+      {"plan", read_plan, plan_corpus},    {"lua", run_lua, lua_corpus}};
+  return list;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,180 @@
+// The launcher and its nursery: every launch ends once, and nothing outlives the nursery.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "base/text.hpp"
+#include "harness.hpp"
+
+namespace leafcutter::node::testing {
+namespace {
+
+pid_t parent_of(pid_t pid) {
+  const auto text = base::read_file("/proc/" + std::to_string(pid) + "/stat");
+  const auto end = text ? text->rfind(')') : std::string::npos;
+  if (end == std::string::npos) return -1;
+  pid_t parent = -1;
+  std::sscanf(text->c_str() + end + 1, " %*c %d", &parent);
+  return parent;
+}
+
+pid_t own_nursery() {
+  for (const auto pid : processes_with("leaf-nursery"))
+    if (parent_of(pid) == ::getpid()) return pid;
+  return -1;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) {
+  for (int generation = 0; pid > 1 && generation < 20; ++generation, pid = parent_of(pid))
+    if (pid == ancestor) return true;
+  return false;
+}
+
+/// The namespaces that processes of the host are in: all, or those below `ancestor`.
+std::set<std::string> namespaces(pid_t ancestor = 0) {
+  std::set<std::string> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  while (const auto* entry = ::readdir(proc.get())) {
+    const auto pid = std::atoi(entry->d_name);
+    if (pid <= 0 || (ancestor > 0 && !descends_from(pid, ancestor))) continue;
+    for (const auto* kind : {"net", "mnt", "user"}) {
+      char target[128];
+      const auto path = std::string("/proc/") + entry->d_name + "/ns/" + kind;
+      const auto n = ::readlink(path.c_str(), target, sizeof target);
+      if (n > 0) out.emplace(target, static_cast<std::size_t>(n));
+    }
+  }
+  return out;
+}
+
+/// Of this very process.
+std::set<std::string> own_namespaces() {
+  std::set<std::string> out;
+  for (const auto* kind : {"net", "mnt", "user"}) {
+    char target[128];
+    const auto n = ::readlink((std::string("/proc/self/ns/") + kind).c_str(), target, sizeof target);
+    if (n > 0) out.emplace(target, static_cast<std::size_t>(n));
+  }
+  return out;
+}
+
+const char* const lasting = R"(
+leafcutter: 1
+name: lasting
+services:
+  shop:
+    run: [bin/web, --port, "8080", --data, "${data}", --marker, MARKER]
+    ports: { http: { port: 8080, protocol: http } }
+    ready: { http: /health }
+workload:
+  - run: [/bin/sh, -c, "echo MARKER; sleep 100"]
+    within: 90s
+)";
+
+std::string with_marker(std::string text, const std::string& marker) {
+  for (std::size_t at = 0; (at = text.find("MARKER")) != std::string::npos;) text.replace(at, 6, marker);
+  return text;
+}
+
+std::string fresh_marker() {
+  static int next = 0;
+  return "marker-" + std::to_string(::getpid()) + "-" + std::to_string(next++);
+}
+
+TEST(Launcher, NothingOutlivesTheNursery) {
+  const auto marker = fresh_marker();
+  Nest nest;
+  nest.give(with_marker(lasting, marker));
+  const auto first = nest.start(nest.job()), second = nest.start(nest.job());
+  for (const auto& execution : {first, second}) ASSERT_TRUE(nest.wait_for(execution, "ready"));
+  ASSERT_TRUE(eventually([&] { return processes_with(marker).size() >= 4; }, std::chrono::seconds(10)));
+  const auto nursery = own_nursery();
+  ASSERT_GT(nursery, 0);
+  auto made = namespaces(nursery);
+  for (const auto& name : own_namespaces()) made.erase(name);
+  EXPECT_GE(made.size(), 10u);  // two leaves: a user, two mount and two network namespaces each, at the least
+
+  ASSERT_EQ(::kill(nursery, SIGKILL), 0);
+  for (const auto& execution : {first, second}) {
+    const auto ran = nest.wait(execution, std::chrono::seconds(5));
+    EXPECT_FALSE(ran.exit.clean);
+    EXPECT_EQ(ran.exit.detail, "the nursery ended: killed by signal 9");
+  }
+  EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }, std::chrono::seconds(2)));
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto now = namespaces();
+        return std::none_of(made.begin(), made.end(), [&](const auto& name) { return now.contains(name); });
+      },
+      std::chrono::seconds(2)));
+  const auto refused = nest.launcher().launch(nest.job(), {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("the nursery ended: killed by signal 9; no leaf can be started"),
+            std::string::npos);
+}
+
+TEST(Launcher, KillsALeafAndAllThatIsInIt) {
+  const auto marker = fresh_marker();
+  Nest nest;
+  nest.give(with_marker(lasting, marker));
+  const auto execution = nest.start(nest.job());
+  ASSERT_TRUE(nest.wait_for(execution, "ready"));
+  nest.launcher().kill(execution);
+  const auto ran = nest.wait(execution, std::chrono::seconds(5));
+  EXPECT_FALSE(ran.exit.clean);
+  EXPECT_EQ(ran.exit.detail, "killed by signal 9");
+  EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }, std::chrono::seconds(2)));
+}
+
+TEST(Launcher, TheNurseryGoesWithTheLauncher) {
+  const auto marker = fresh_marker();
+  Nest nest;
+  nest.give(with_marker(lasting, marker));
+  const auto execution = nest.start(nest.job());
+  ASSERT_TRUE(nest.wait_for(execution, "ready"));
+  ASSERT_GT(own_nursery(), 0);
+  nest.drop_launcher();
+  EXPECT_LT(own_nursery(), 0);
+  EXPECT_FALSE(nest.wait(execution, std::chrono::seconds(1)).exit.clean);
+  EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }, std::chrono::seconds(2)));
+}
+
+TEST(Launcher, RefusesWhatItDoesNotKnow) {
+  Nest nest;
+  const auto scenario = nest.give(std::string(one_service) + "workload: [ { get: shop/health } ]\n");
+  EXPECT_TRUE(nest.launcher().give(scenario, "s"));
+  const auto unknown = nest.launcher().launch(nest.job({}, "other"), {});
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("other"), std::string::npos);
+  auto broken = scenario;
+  broken.text = "leafcutter: 1\nname: [";
+  EXPECT_FALSE(nest.launcher().give(broken, "broken"));
+}
+
+TEST(Launcher, SaysWhenTheProgramIsNone) {
+  const Folder folder;
+  const auto started = Launcher::start("/bin/false", folder.path());
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().text().find("exit status 1"), std::string::npos) << started.error().text();
+}
+
+TEST(LeafJob, SurvivesTheWire) {
+  LeafJob job{"c/1/2#3", "c/1/2", "identity", {}, "ipc:///x", std::chrono::milliseconds(1500)};
+  job.plan.faults.push_back({"crash", {"shop", "step", "post shop/lines"}, 2, Value::object()});
+  const auto back = decode_leaf_job(encode(job));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->execution, job.execution);
+  EXPECT_EQ(back->plan, job.plan);
+  EXPECT_EQ(back->timeout, job.timeout);
+  for (const auto* bad : {"", "x", "\x80", "\xdd\xff\xff\xff\xff"}) EXPECT_FALSE(decode_leaf_job(bad));
+}
+
+}  // namespace
+}  // namespace leafcutter::node::testing

@@ -1,0 +1,83 @@
+// Runs a program under the real filter and a real supervisor, without namespaces, and keeps what was recorded.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "node/observe/recorder.hpp"
+#include "scenarios/plan.hpp"
+
+namespace leafcutter::node::tests {
+
+/// A folder that is removed with everything in it.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string program(const std::string& name);   ///< a target program of these tests
+std::string contents(const std::string& path);  ///< "<none>" when there is no such file
+bool exists(const std::string& path);
+/// "write 5 0" lines to verb -> "5 0".
+std::map<std::string, std::string> results(const std::string& output);
+
+struct Setting {
+  std::vector<std::string> families = {};
+  std::string data_folder = {};
+  std::vector<scenarios::Fault> faults = {};
+  std::vector<std::string> path_globs = {};
+  std::map<std::string, std::string> peers = {};
+  std::uint32_t event_limit = 64;
+  std::string working_folder = {};
+};
+
+struct Outcome {
+  int status = 0;  ///< as of waitpid
+  bool timed_out = false;
+  int crashes = 0;
+  std::string failure;  ///< what the supervisor said of itself
+  std::string output;
+  std::vector<Event> events;
+
+  bool exited_well() const;
+  std::vector<Event> of_kind(const std::string& kind) const;
+  /// Attributes of the only `fault.fired` event; null when there is none or there are several.
+  Value fired() const;
+  Value undone() const;
+  /// Count of a site in the `sites` event; 0 when it was not visited.
+  std::uint32_t count(const std::string& family, const std::string& resource) const;
+  std::size_t sites() const;
+};
+
+/// A child that is stopped before exec, under its filter; its listener is here.
+struct Child {
+  pid_t pid = -1;
+  base::UniqueFd listener;
+  base::UniqueFd output;
+  std::string error;
+};
+Child start_child(const std::vector<std::string>& argv, const Setting& setting);
+/// Status of the child, or nothing by the deadline (it is killed then).
+bool wait_child(pid_t pid, std::chrono::milliseconds limit, int& status);
+
+/// Runs `argv` to its end (or 20 s).
+Outcome run(const std::vector<std::string>& argv, const Setting& setting);
+
+scenarios::Fault fault(const std::string& kind, const std::string& family, const std::string& resource,
+                       std::uint32_t occurrence = 1, Value params = Value::object());
+
+}  // namespace leafcutter::node::tests

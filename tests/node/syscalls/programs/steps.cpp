@@ -1,0 +1,186 @@
+// steps STEP...: makes the system calls it is told to, one step an argument ("rename,a,b"), and prints a line for each:
+// the verb, what the call returned, and errno. Raw calls where glibc would choose another one.
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Fd {
+  explicit Fd(int given) : fd(given) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    const auto kept = errno;
+    ::close(fd);
+    errno = kept;
+  }
+  int fd;
+};
+
+int appending(const std::string& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644); }
+int writing(const std::string& path) { return ::open(path.c_str(), O_RDWR | O_CREAT, 0644); }
+int folder(const std::string& path) { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY); }
+unsigned long octal(const std::string& text) { return std::strtoul(text.c_str(), nullptr, 8); }
+
+std::vector<iovec> halves(std::string& text) {
+  const auto half = text.size() / 2;
+  return {{text.data(), half}, {text.data() + half, text.size() - half}};
+}
+
+long vector_write(const Words& w) {
+  auto text = w[2];
+  const auto parts = halves(text);
+  if (w[0] == "writev") return ::writev(Fd(appending(w[1])).fd, parts.data(), 2);
+  const Fd file(writing(w[1]));
+  const auto at = std::stol(w[3]);
+  if (w[0] == "pwritev") return ::pwritev(file.fd, parts.data(), 2, at);
+  return ::pwritev2(file.fd, parts.data(), 2, at, RWF_DSYNC);
+}
+
+long open_with_openat2(const Words& w) {
+  open_how how{};
+  how.flags = O_WRONLY | O_CREAT;
+  how.mode = 0640;
+  return ::syscall(SYS_openat2, Fd(folder(w[1])).fd, w[2].c_str(), &how, sizeof how);
+}
+
+/// The path's last byte is the last one before memory that is not mapped.
+long open_at_the_edge(const Words& w) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto* memory =
+      static_cast<char*>(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ::munmap(memory + page, page);
+  auto* path = memory + page - w[1].size() - 1;
+  std::memcpy(path, w[1].c_str(), w[1].size() + 1);
+  return ::open(path, O_WRONLY | O_CREAT, 0644);
+}
+
+long sync_mapping(const Words& w) {
+  const Fd file(writing(w[1]));
+  if (::ftruncate(file.fd, static_cast<off_t>(w[2].size())) != 0) return -1;
+  auto* memory = ::mmap(nullptr, w[2].size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  std::memcpy(memory, w[2].data(), w[2].size());
+  return ::msync(memory, w[2].size(), MS_SYNC);
+}
+
+long copy(const Words& w) {
+  const Fd in(::open(w[1].c_str(), O_RDONLY)), out(writing(w[2]));
+  if (w[0] == "sendfile") return ::sendfile(out.fd, in.fd, nullptr, 1 << 20);
+  return ::copy_file_range(in.fd, nullptr, out.fd, nullptr, 1 << 20, 0);
+}
+
+long through_pipe(const Words& w) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const Fd in(ends[0]), out(ends[1]);
+  if (w[0] == "pipe") return ::write(out.fd, w[1].data(), w[1].size());
+  if (::write(out.fd, w[2].data(), w[2].size()) < 0) return -1;
+  return ::splice(in.fd, nullptr, Fd(writing(w[1])).fd, nullptr, w[2].size(), 0);
+}
+
+long write_removed(const Words& w) {
+  const Fd file(writing(w[1]));
+  ::unlink(w[1].c_str());
+  return ::write(file.fd, w[2].data(), w[2].size());
+}
+
+const std::map<std::string, std::function<long(const Words&)>>& verbs() {
+  static volatile std::uintptr_t nowhere = 8;                 // volatile: the compiler would warn of what is meant here
+  static auto* const bad = reinterpret_cast<char*>(nowhere);  // NOLINT(performance-no-int-to-ptr)
+  static const std::map<std::string, std::function<long(const Words&)>> all = {
+      {"write", [](const Words& w) { return ::write(Fd(appending(w[1])).fd, w[2].data(), w[2].size()); }},
+      {"pwrite",
+       [](const Words& w) { return ::pwrite(Fd(writing(w[1])).fd, w[2].data(), w[2].size(), std::stol(w[3])); }},
+      {"writev", vector_write},
+      {"pwritev", vector_write},
+      {"pwritev2", vector_write},
+      {"read",
+       [](const Words& w) {
+         char c;
+         return ::read(Fd(::open(w[1].c_str(), O_RDONLY)).fd, &c, 1);
+       }},
+      {"fsync", [](const Words& w) { return long{::fsync(Fd(::open(w[1].c_str(), O_RDONLY)).fd)}; }},
+      {"fdatasync", [](const Words& w) { return long{::fdatasync(Fd(writing(w[1])).fd)}; }},
+      {"rename", [](const Words& w) { return ::syscall(SYS_rename, w[1].c_str(), w[2].c_str()); }},
+      {"renameat",
+       [](const Words& w) {
+         const Fd d(folder(w[1]));
+         return long{::renameat(d.fd, w[2].c_str(), d.fd, w[3].c_str())};
+       }},
+      {"renameat2",
+       [](const Words& w) {
+         return long{::renameat2(AT_FDCWD, w[1].c_str(), AT_FDCWD, w[2].c_str(), RENAME_NOREPLACE)};
+       }},
+      {"link", [](const Words& w) { return ::syscall(SYS_link, w[1].c_str(), w[2].c_str()); }},
+      {"linkat", [](const Words& w) { return long{::linkat(AT_FDCWD, w[1].c_str(), AT_FDCWD, w[2].c_str(), 0)}; }},
+      {"unlink", [](const Words& w) { return ::syscall(SYS_unlink, w[1].c_str()); }},
+      {"unlinkat", [](const Words& w) { return long{::unlinkat(Fd(folder(w[1])).fd, w[2].c_str(), 0)}; }},
+      {"rmdir", [](const Words& w) { return ::syscall(SYS_rmdir, w[1].c_str()); }},
+      {"mkdir", [](const Words& w) { return ::syscall(SYS_mkdir, w[1].c_str(), octal(w[2])); }},
+      {"mkdirat", [](const Words& w) { return long{::mkdirat(Fd(folder(w[1])).fd, w[2].c_str(), 0777)}; }},
+      {"creat", [](const Words& w) { return ::syscall(SYS_creat, w[1].c_str(), 0644) >= 0 ? 0L : -1L; }},
+      {"open",
+       [](const Words& w) {
+         return ::syscall(SYS_open, w[1].c_str(), O_WRONLY | O_CREAT | O_TRUNC, octal(w[2])) >= 0 ? 0L : -1L;
+       }},
+      {"openat",
+       [](const Words& w) {
+         return ::openat(Fd(folder(w[1])).fd, w[2].c_str(), O_WRONLY | O_CREAT, 0666) >= 0 ? 0L : -1L;
+       }},
+      {"openat2", [](const Words& w) { return open_with_openat2(w) >= 0 ? 0L : -1L; }},
+      {"edge", [](const Words& w) { return open_at_the_edge(w) >= 0 ? 0L : -1L; }},
+      {"truncate", [](const Words& w) { return long{::truncate(w[1].c_str(), std::stol(w[2]))}; }},
+      {"ftruncate", [](const Words& w) { return long{::ftruncate(Fd(writing(w[1])).fd, std::stol(w[2]))}; }},
+      {"fallocate", [](const Words& w) { return long{::fallocate(Fd(writing(w[1])).fd, 0, 0, std::stol(w[2]))}; }},
+      {"msync", sync_mapping},
+      {"sendfile", copy},
+      {"copy", copy},
+      {"pipe", through_pipe},
+      {"splice", through_pipe},
+      {"write-removed", write_removed},
+      {"chdir", [](const Words& w) { return long{::chdir(w[1].c_str())}; }},
+      {"umask",
+       [](const Words& w) {
+         ::umask(static_cast<mode_t>(octal(w[1])));
+         return 0L;
+       }},
+      {"bad-path", [](const Words&) { return ::syscall(SYS_open, bad, O_RDONLY); }},
+      {"bad-write", [](const Words& w) { return ::write(Fd(appending(w[1])).fd, bad, 10); }},
+      {"bad-descriptor", [](const Words&) { return ::write(999, "x", 1); }},
+  };
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    Words words;
+    std::istringstream step(argv[i]);
+    for (std::string word; std::getline(step, word, ',');) words.push_back(word);
+    errno = 0;
+    const auto result = verbs().at(words.at(0))(words);
+    const auto error = result < 0 ? errno : 0;
+    const auto line = words[0] + " " + std::to_string(result) + " " + std::to_string(error) + "\n";
+    if (::write(1, line.data(), line.size()) < 0) return 1;
+  }
+  return 0;
+}

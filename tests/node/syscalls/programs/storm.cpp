@@ -1,0 +1,67 @@
+// storm PATH HOW COUNT WRITES: COUNT tasks write one byte WRITES times each; exits 0 when every write wrote. HOW:
+// "fork" for processes, else threads while a timer interrupts the process every millisecond; its handler lets calls
+// restart ("restart", as Go's and most runtimes' do) or makes them say so, and they are repeated ("repeat").
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::atomic<int> interruptions = 0;
+bool repeats = false;
+
+void on_alarm(int) { ++interruptions; }
+
+bool write_times(int fd, int times) {
+  for (int i = 0; i < times; ++i)
+    while (::write(fd, "x", 1) != 1)
+      if (errno != EINTR || !repeats) return false;
+  return true;
+}
+
+int by_processes(int fd, int processes, int writes) {
+  for (int i = 0; i < processes; ++i)
+    if (::fork() == 0) ::_exit(write_times(fd, writes) ? 0 : 1);
+  int failed = 0;
+  for (int status = 0; ::wait(&status) > 0;) failed += status != 0 ? 1 : 0;
+  return failed;
+}
+
+int by_threads(int fd, int count, int writes) {
+  struct sigaction action {};
+  action.sa_handler = on_alarm;
+  action.sa_flags = repeats ? 0 : SA_RESTART;
+  ::sigaction(SIGALRM, &action, nullptr);
+  const itimerval every{{0, 1000}, {0, 1000}};
+  ::setitimer(ITIMER_REAL, &every, nullptr);
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([&] { failed += write_times(fd, writes) ? 0 : 1; });
+  // The kernel gives a process's signal to its first thread if it can; the others are to have them.
+  sigset_t alarm;
+  ::sigemptyset(&alarm);
+  ::sigaddset(&alarm, SIGALRM);
+  ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+  for (auto& thread : threads) thread.join();
+  return failed + (interruptions > 0 ? 0 : 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 99;
+  const auto fd = ::open(argv[1], O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (fd < 0) return 98;
+  const std::string how = argv[2];
+  repeats = how == "repeat";
+  const auto count = std::stoi(argv[3]), writes = std::stoi(argv[4]);
+  return how == "fork" ? by_processes(fd, count, writes) : by_threads(fd, count, writes);
+}

@@ -1,0 +1,177 @@
+// The supervisor's own life: it ends while calls wait, it says when it failed, and it holds nothing up.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "harness.hpp"
+#include "node/syscalls/supervisor.hpp"
+
+namespace leafcutter::node::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A service and its supervisor, with the supervisor's end in the test's hands.
+class Held {
+ public:
+  Held(const std::vector<std::string>& argv, Setting setting)
+      : setting_(std::move(setting)),
+        recorder_([] { return 0ns; }, [this](Event event) { note(std::move(event)); }),
+        book_({setting_.faults, {}, {}}, recorder_),
+        child_(start_child(argv, setting_)) {
+    EXPECT_EQ(child_.error, "");
+    supervise(std::move(child_.listener));
+  }
+
+  void supervise(base::UniqueFd listener) {
+    supervisor_ = std::make_unique<Supervisor>(
+        std::move(listener), SupervisorContext{.service = "shop",
+                                               .data_folder = setting_.data_folder,
+                                               .peers = {},
+                                               .families = setting_.families,
+                                               .path_globs = {},
+                                               .event_limit = 64,
+                                               .recorder = recorder_,
+                                               .sites = book_,
+                                               .activity = activity_,
+                                               .crash = [] {},
+                                               .failed = [this](const std::string& why) { note_failure(why); }});
+  }
+
+  /// True when such an event came within 10 s.
+  bool saw(const std::string& kind) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 10s, [&] { return has(kind); });
+  }
+  bool has(const std::string& kind) const {
+    return std::ranges::any_of(events_, [&](const Event& event) { return event.kind == kind; });
+  }
+  bool saw_now(const std::string& kind) {
+    const std::lock_guard lock(mutex_);
+    return has(kind);
+  }
+  void kill_child() {
+    int status = 0;
+    ::kill(child_.pid, SIGKILL);
+    wait_child(child_.pid, 10s, status);
+  }
+  void end_supervisor() { supervisor_.reset(); }
+  bool ends(int& status) { return wait_child(child_.pid, 10s, status); }
+  bool moved() const { return activity_.last() != initial_; }
+  std::string lane_of(const std::string& kind) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& event : events_)
+      if (event.kind == kind) return event.lane;
+    return "";
+  }
+  std::string undone() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& event : events_)
+      if (event.kind == "fault.undone") return event.attrs["how"];
+    return "";
+  }
+
+ private:
+  void note_failure(const std::string& why) {
+    Event event;
+    event.kind = "failed";
+    event.lane = why;
+    note(std::move(event));
+  }
+  void note(Event event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    changed_.notify_all();
+  }
+  Setting setting_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Event> events_;
+  Recorder recorder_;
+  SiteBook book_;
+  Activity activity_;
+  const Activity::Instant initial_ = activity_.last();  // before the child begins
+  Child child_;
+  std::unique_ptr<Supervisor> supervisor_;
+};
+
+Setting delayed(const ScratchFolder& folder, const std::string& time) {
+  return {.families = {"write"},
+          .data_folder = folder.path(),
+          .faults = {fault("delay", "write", "data:a", 1, {{"for", time}})}};
+}
+
+TEST(Supervisor, EndsAtOnceWhileACallIsHeldAndTheCallRuns) {
+  const ScratchFolder folder;
+  Held held({program("steps"), "write," + (folder / "a") + ",x"}, delayed(folder, "1h"));
+  ASSERT_TRUE(held.saw("fault.fired"));
+  EXPECT_EQ(contents(folder / "a"), "");
+  const auto begin = std::chrono::steady_clock::now();
+  held.end_supervisor();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_THAT(held.undone(), testing::StartsWith("released by the leaf's end after "));
+  int status = 0;
+  EXPECT_TRUE(held.ends(status));
+  EXPECT_EQ(contents(folder / "a"), "x") << "the held call was answered";
+}
+
+TEST(Supervisor, EndsWhileAServiceCallsWithoutPause) {
+  const ScratchFolder folder;
+  Held held({"dd", "if=/dev/zero", "of=" + (folder / "a"), "bs=1", "count=1000000000", "status=none"},
+            {.families = {"write"}, .data_folder = folder.path()});
+  ASSERT_TRUE(held.saw("syscall"));
+  const auto begin = std::chrono::steady_clock::now();
+  held.end_supervisor();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  int status = 0;
+  EXPECT_TRUE(held.ends(status)) << "without a supervisor dd's writes fail with ENOSYS, and it gives up";
+}
+
+TEST(Supervisor, AHeldTaskThatIsKilledHoldsNothingUp) {
+  const ScratchFolder folder;
+  Held held({program("steps"), "write," + (folder / "a") + ",x"}, delayed(folder, "1h"));
+  ASSERT_TRUE(held.saw("fault.fired"));
+  held.kill_child();
+  ASSERT_TRUE(held.saw("fault.undone")) << "the supervisor notices that the last task has gone";
+  EXPECT_THAT(held.undone(), testing::StartsWith("the task had gone; the service ended after "));
+  EXPECT_FALSE(held.saw_now("failed"));
+}
+
+TEST(Supervisor, SaysThatItFailed) {
+  const ScratchFolder folder;
+  Held held({"true"}, {.families = {"write"}, .data_folder = folder.path()});
+  int status = 0;
+  EXPECT_TRUE(held.ends(status));
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  base::UniqueFd writer(ends[1]);
+  ASSERT_EQ(::write(writer.get(), "x", 1), 1);
+  held.supervise(base::UniqueFd(ends[0]));  // readable, and no listener
+  ASSERT_TRUE(held.saw("failed"));
+  EXPECT_THAT(held.lane_of("failed"), testing::HasSubstr("the system call supervisor of shop failed"));
+}
+
+TEST(Supervisor, WritesAreMovementAndReadsAreNot) {
+  const ScratchFolder folder;
+  const auto a = folder / "a";
+  Held held({program("steps"), "write," + a + ",x"}, {.families = {"write"}, .data_folder = folder.path()});
+  int status = 0;
+  EXPECT_TRUE(held.ends(status));
+  EXPECT_TRUE(held.moved());
+  Held reading({program("steps"), "read," + a, "fsync," + a},
+               {.families = {"read", "fsync", "open"}, .data_folder = folder.path()});
+  EXPECT_TRUE(reading.ends(status));
+  EXPECT_TRUE(reading.saw("syscall"));
+  EXPECT_FALSE(reading.moved());
+}
+
+}  // namespace
+}  // namespace leafcutter::node::tests

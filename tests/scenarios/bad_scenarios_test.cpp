@@ -1,0 +1,110 @@
+// Every mistake with its exact message and place: data/bad_scenarios.txt holds documents, each followed by what must be
+// said. LEAFCUTTER_UPDATE=1 writes what is said now; read the difference before you keep it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "scenarios/loader.hpp"
+
+namespace leafcutter::scenarios {
+namespace {
+
+const std::string data_file = std::string(LEAFCUTTER_SOURCE_DIR) + "/tests/scenarios/data/bad_scenarios.txt";
+
+struct Case {
+  std::string name, document, expected;
+};
+
+/// "=== name", the document, "---", the messages.
+std::vector<Case> read_cases() {
+  std::vector<Case> cases;
+  std::istringstream lines(base::read_file(data_file).ok() ? *base::read_file(data_file) : "");
+  bool messages = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("=== ")) {
+      cases.push_back({line.substr(4), "", ""});
+      messages = false;
+    } else if (line == "--- messages" && !cases.empty()) {
+      messages = true;
+    } else if (!cases.empty()) {
+      (messages ? cases.back().expected : cases.back().document) += line + "\n";
+    }
+  }
+  return cases;
+}
+
+std::string said(const LoadResult& result) {
+  std::string out;
+  for (const auto& error : result.errors) out += error.text() + "\n";
+  return out;
+}
+
+LoadResult load(const std::string& document) {
+  LoadOptions options;
+  options.check_programs = false;
+  return load_text(document, "s.yaml", options);
+}
+
+TEST(BadScenarios, EachSaysExactlyWhatIsWrongAndWhere) {
+  const auto cases = read_cases();
+  ASSERT_GE(cases.size(), 60u);
+  const bool update = std::getenv("LEAFCUTTER_UPDATE") != nullptr;
+  std::string rewritten;
+  for (const auto& one : cases) {
+    const auto result = load(one.document);
+    EXPECT_FALSE(result.scenario.has_value()) << one.name;
+    rewritten += "=== " + one.name + "\n" + one.document + "--- messages\n" + said(result);
+    if (!update) {
+      EXPECT_EQ(said(result), one.expected) << one.name << "\n" << one.document;
+    }
+  }
+  if (update) {
+    ASSERT_TRUE(base::write_file_atomically(data_file, rewritten).ok());
+  }
+}
+
+TEST(BadScenarios, NamesAreUniqueAndEveryCaseExpectsSomething) {
+  std::set<std::string> names;
+  for (const auto& one : read_cases()) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    EXPECT_NE(one.expected, "") << one.name;
+  }
+}
+
+TEST(BadScenarios, MessagesComeInTheOrderOfTheirPlaces) {
+  for (const auto& one : read_cases()) {
+    const auto errors = load(one.document).errors;
+    for (std::size_t i = 1; i < errors.size(); ++i)
+      EXPECT_LE(std::pair(errors[i - 1].where.line, errors[i - 1].where.column),
+                std::pair(errors[i].where.line, errors[i].where.column))
+          << one.name;
+  }
+}
+
+TEST(BadScenarios, TooLargeOrTooDeepIsRefusedWithoutReadingOn) {
+  EXPECT_EQ(said(load(std::string(2u << 20, '#'))),
+            "s.yaml: the document has 2097152 bytes; at most 1048576 are read\n");
+  EXPECT_EQ(said(load("leafcutter: " + std::string(100, '[') + std::string(100, ']'))),
+            "s.yaml:1:60: the document is nested more than 48 deep\n");
+  // An alias bomb: refused at the first alias, so it is never unfolded.
+  EXPECT_NE(
+      said(load("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n")).find("s.yaml:2:8: aliases (*name) are not supported"),
+      std::string::npos);
+  EXPECT_FALSE(load(std::string(100'000, '[')).scenario.has_value());
+  EXPECT_FALSE(load(std::string(100'000, '{')).scenario.has_value());
+}
+
+TEST(BadScenarios, AnUnknownVariantIsNamedWithTheNearestOne) {
+  LoadOptions options;
+  options.check_programs = false;
+  options.variant = "fixd";
+  const auto result = load_file(std::string(LEAFCUTTER_SOURCE_DIR) + "/tests/scenarios/data/outbox.yaml", options);
+  ASSERT_EQ(result.errors.size(), 1u);
+  EXPECT_EQ(result.errors[0].message, "no service has a variant \"fixd\"; did you mean \"fixed\"?");
+}
+
+}  // namespace
+}  // namespace leafcutter::scenarios
