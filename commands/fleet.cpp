@@ -109,6 +109,7 @@ int run_node(const NodeCommand& options, Context& context) {
   node_options.slots = config::effective_slots(options.slots != 0 ? options.slots : context.config.slots);
   node_options.capabilities = *capabilities;
   node_options.incarnation = static_cast<std::uint64_t>(::getpid());
+  node_options.on_news = [name](const std::string& news) { std::fprintf(stderr, "node %s: %s\n", name.c_str(), news.c_str()); };
   auto node = node::connect_node(system, node_options, parts->launcher, parts->courier, at->control.host, at->control.port);
   std::fprintf(stderr, "node %s: %u slots, for %s\n", name.c_str(), node_options.slots, options.join.c_str());
   while (!interrupts.wait(std::chrono::seconds(1))) {
@@ -141,7 +142,7 @@ void add_node(CLI::App& app, Context& context) {
   command->add_option("--join", options->join, "the coordinator")->required()->type_name("HOST:PORT");
   command->add_option("--events", options->events, "the coordinator's event stream (default: 127.0.0.1:4731)")->type_name("HOST:PORT");
   command->add_option("--name", options->name, "this node's name (default: node-PID)")->type_name("NAME");
-  command->add_option("--slots", options->slots, "leaves at a time (default: twice the cores)")->check(CLI::Range(1, 1024));
+  command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")->check(CLI::Range(1, 1024));
   command->add_option("--out", options->out, "folder for spool and sockets (default: .leafcutter)")->type_name("DIR");
   command->callback([options, &context] { context.exit_code = run_node(*options, context); });
 }

@@ -78,7 +78,7 @@ void add_run(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("run", "explore a scenario on this machine and report what was found");
   auto options = std::make_shared<Options>();
   options->scenario.add_to(*command);
-  command->add_option("--slots", options->slots, "leaves at a time (default: twice the cores)")->check(CLI::Range(1, 1024));
+  command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")->check(CLI::Range(1, 1024));
   command->add_option("--out", options->out, "folder for ledger, traces and reports (default: .leafcutter)")->type_name("DIR");
   command->add_option("--format", options->format, "what goes to standard output")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->callback([options, &context] { context.exit_code = run(*options, context); });

@@ -111,7 +111,7 @@ std::string default_path() {
 unsigned effective_slots(unsigned slots) {
   if (slots != 0) return slots;
   const auto cores = std::thread::hardware_concurrency();
-  return 2 * (cores == 0 ? 1 : cores);
+  return 4 * (cores == 0 ? 1 : cores);
 }
 
 }  // namespace leafcutter::config

@@ -9,7 +9,7 @@
 namespace leafcutter::config {
 
 struct Config {
-  unsigned slots = 0;                          ///< leaves at a time; 0: twice the cores, since most leaves wait
+  unsigned slots = 0;                          ///< leaves at a time; 0: four times the cores, since most leaves wait
   std::string out = ".leafcutter";             ///< ledger, traces, reports
   std::string listen = "127.0.0.1:4730";       ///< coordinator: control (CAF)
   std::string events = "127.0.0.1:4731";       ///< coordinator: event stream (ZeroMQ)
@@ -23,7 +23,7 @@ base::Expected<Config> load(const std::string& path, bool required);
 /// $XDG_CONFIG_HOME/leafcutter/config.yaml or ~/.config/leafcutter/config.yaml; empty when neither variable is set.
 std::string default_path();
 
-/// `slots`, or twice this machine's cores.
+/// `slots`, or four times this machine's cores.
 unsigned effective_slots(unsigned slots);
 
 }  // namespace leafcutter::config

@@ -19,7 +19,8 @@ std::vector<EventKind> leaf_kinds() {
        {{"cause", "completed, timeout or infra"},
         {"reason", "the reason code when it was cut short"},
         {"detail", "what was found"},
-        {"dropped", "events that were lost"}},
+        {"dropped", "events that were lost"},
+        {"log_lines_dropped", "lines beyond the limit of a leaf, if there were any"}},
        false},
       {events::sites,
        "How often each site was visited.",
@@ -64,7 +65,8 @@ std::vector<EventKind> service_kinds() {
        {{"attempt", "which start"},
         {"status", "its exit status, when it exited"},
         {"signal", "the signal that killed it, when one did"},
-        {"injected", "whether a fault killed it"}}},
+        {"injected", "whether a fault killed it"},
+        {"detail", "why it could not be executed"}}},
       {events::log,
        "A service wrote a line.",
        "service",
@@ -77,7 +79,10 @@ std::vector<EventKind> service_kinds() {
         {"resource", "the class of what it acts on"},
         {"path", "the file, when there is one"},
         {"n", "its occurrence at its site"},
-        {"injected", "what was done to it", true}}},
+        {"injected", "whether a fault struck it"},
+        {"effect", "what a fault made of it"},
+        {"errno", "the error it was answered with, by name"},
+        {"detail", "why it could not be named or struck"}}},
   };
 }
 
@@ -89,7 +94,7 @@ std::vector<EventKind> link_kinds() {
   auto close = ends;
   close.insert(
       close.end(),
-      {{"up_bytes", "bytes towards the dialled"}, {"down_bytes", "bytes back"}, {"cause", "who or what ended it"}});
+      {{"up_bytes", "bytes towards the dialled"}, {"down_bytes", "bytes back"}, {"cause", "who or what ended it"}, {"detail", "why the bytes of an HTTP port were not looked into, or why nobody answered"}});
   return {
       {events::connect, "A connection was opened.", "link", connect},
       {events::close, "A connection ended.", "link", close},
@@ -104,7 +109,8 @@ std::vector<EventKind> link_kinds() {
         {"query", "what follows the question mark"},
         {"json", "the body, when it is JSON", true},
         {"body", "the body as text"},
-        {"outcome", "what became of it"},
+        {"outcome", "replied, lost, reset, blackholed or no-reply"},
+        {"started_ms", "when its head had arrived, since the leaf began"},
         {"reply.status", "the answer's status"},
         {"reply.json", "the answer's body, when it is JSON", true},
         {"reply.body", "the answer's body as text"},

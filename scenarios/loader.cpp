@@ -71,8 +71,10 @@ LoadResult load_text(std::string_view text, const std::string& file, const LoadO
     loading::Loading work{*document, options, notes, {}, false, {}};
     auto& scenario = work.scenario;
     std::error_code error;
-    scenario.file = fs::absolute(file, error).lexically_normal().string();
-    scenario.folder = fs::path(scenario.file).parent_path().string();
+    // The real folder: a leaf shows it at that path, whatever links led there.
+    const auto path = fs::absolute(file, error).lexically_normal();
+    scenario.folder = fs::weakly_canonical(path.parent_path(), error).string();
+    scenario.file = (fs::path(scenario.folder) / path.filename()).string();
     scenario.text = text;
     scenario.variant = options.variant;
     scenario.name = loading::text_of(document->find("name"));

@@ -23,7 +23,7 @@ std::string Site::text() const { return lane + " " + operation + " " + resource;
 std::string Fault::text() const {
   auto out = kind;
   for (const auto& [name, value] : params.items())
-    out += (out == kind ? "(" : ", ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+    out += (out == kind ? "(" : ", ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Value::error_handler_t::replace));
   if (!params.empty()) out += ")";
   return out + " at " + site.text() + " #" + std::to_string(occurrence);
 }
@@ -89,7 +89,10 @@ base::Expected<Plan> plan_from(const Value& value) {
   return plan;
 }
 
-std::string digest(const Plan& plan) { return base::sha256(to_value(plan).dump()).substr(0, 16); }
+// Names of files need not be UTF-8: other bytes are replaced, not refused.
+std::string digest(const Plan& plan) {
+  return base::sha256(to_value(plan).dump(-1, ' ', false, Value::error_handler_t::replace)).substr(0, 16);
+}
 
 std::string Address::text() const { return campaign + "/" + std::to_string(epoch) + "/" + std::to_string(index); }
 

@@ -8,11 +8,23 @@
 namespace leafcutter::coordinator {
 namespace {
 
+bool same_place(const scenarios::Fault& a, const scenarios::Fault& b) {
+  return a.kind == b.kind && a.site == b.site && a.params == b.params;
+}
+
+/// Each fault of the smaller plan has one of the same kind at the same site in the larger. Occurrences do not matter: a fault
+/// that makes a service try again moves what was its third visit to the fourth, and the defect stays the same.
 bool contains(const Plan& larger, const Plan& smaller) {
-  return larger.faults.size() > smaller.faults.size() &&
-         std::all_of(smaller.faults.begin(), smaller.faults.end(), [&](const auto& fault) {
-           return std::find(larger.faults.begin(), larger.faults.end(), fault) != larger.faults.end();
-         });
+  if (larger.faults.size() <= smaller.faults.size()) return false;
+  std::vector<bool> taken(larger.faults.size(), false);
+  return std::all_of(smaller.faults.begin(), smaller.faults.end(), [&](const auto& fault) {
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      if (!taken[i] && same_place(larger.faults[i], fault)) {
+        taken[i] = true;
+        return true;
+      }
+    return false;
+  });
 }
 
 }  // namespace

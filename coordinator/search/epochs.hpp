@@ -29,7 +29,7 @@ enum class PairSkip {
   unreachable_after,  ///< with the first fault alone the second one's occurrence never came up (or both are one)
   symmetric,          ///< a plan is a set of faults at occurrences: the same set is run in the other order
   budget,             ///< no leaves were left for it
-  fails_alone,        ///< one of the two fails without the other: the pair would teach nothing new
+  fails_alone,        ///< one of the two fails without the other (a second-order one: at another visit of its site)
   never_fired,        ///< the first fault did not fire in its own leaf
   unresolved_alone,   ///< the first fault's own leaf came to no result that tells what can be reached after it
 };

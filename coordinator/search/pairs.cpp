@@ -54,6 +54,18 @@ class PairsBuilder {
     }
   }
 
+  // The same fault at another visit of its site fails by itself: with a first fault that only brings further visits about, it
+  // would fail the same way.
+  bool fails_elsewhere(const Fault& fault) const {
+    for (Index i = 0; i < first_new_; ++i) {
+      const auto& known = header_.candidates[i];
+      if (outcomes_[i] && outcomes_[i]->verdict == Verdict::fail && known.kind == fault.kind && known.site == fault.site &&
+          known.params == fault.params)
+        return true;
+    }
+    return false;
+  }
+
   // What rules out every pair that begins with `a`, if anything does.
   std::optional<PairSkip> unfit_first(Index a) const {
     const auto& outcome = outcomes_[a];
@@ -103,6 +115,8 @@ class PairsBuilder {
         if (!known.insert(fault).second) continue;
         if (why_not)
           skip(*why_not);
+        else if (fails_elsewhere(fault))
+          skip(PairSkip::fails_alone);
         else
           second_order_.emplace_back(a, appended(fault));
       }

@@ -124,6 +124,7 @@ void Service::launch() {
     auto crash = [self, &io = context_.io] {
       auto done = std::make_shared<std::promise<pid_t>>();
       auto gone = done->get_future();
+      self->doomed_ = true;  // from here on no step begins, although the kill itself waits for the event loop
       boost::asio::post(io, [self, done] { self->crash(done); });
       if (gone.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
         self->context_.fail("runner-failed", self->model_.name + " was still there 10 s after SIGKILL");
@@ -248,6 +249,7 @@ void Service::ended(const Ending& ending) {
   for (const auto stream : {Child::Stream::output, Child::Stream::errors})
     if (auto& partial = partial_[stream == Child::Stream::errors ? 1 : 0]; !partial.empty())
       line(stream, std::exchange(partial, {}));
+  doomed_ = false;
   context_.activity.touch();
   const auto pid = child_ ? child_->pid() : -1;
   probe_.reset();
@@ -282,7 +284,10 @@ void Service::stay_down(const std::string& why) {
 }
 
 void Service::crash(std::shared_ptr<std::promise<pid_t>> done) {
-  if (!child_) return done->set_value(-1);
+  if (!child_) {
+    doomed_ = false;
+    return done->set_value(-1);
+  }
   injected_ = true;
   crashing_.push_back(std::move(done));
   // Before its connections break: whoever sees that waits for what becomes of it.

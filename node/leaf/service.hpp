@@ -1,6 +1,7 @@
 // One service through its life in a leaf: prepared, started, seen to be ready, crashed, started again or left down.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <future>
@@ -41,6 +42,8 @@ class Service : public std::enable_shared_from_this<Service> {
 
   const scenarios::Service& model() const { return model_; }
   ServiceState state() const { return state_; }
+  /// Its kill has been decided; from any thread.
+  bool doomed() const { return doomed_; }
   /// The running program as the leaf sees it, or 0.
   pid_t program() const { return child_ ? child_->program() : 0; }
 
@@ -73,6 +76,7 @@ class Service : public std::enable_shared_from_this<Service> {
   OnChange on_change_;
   ServiceState state_ = ServiceState::waiting;
   unsigned attempt_ = 0;
+  std::atomic<bool> doomed_{false};
   bool ever_ready_ = false;
   bool injected_ = false;  ///< we killed the running attempt
   std::string busy_;       ///< what the activity calls our transition

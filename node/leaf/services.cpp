@@ -39,25 +39,30 @@ void Services::advance() {
   }
 }
 
-bool Services::moves(const Seen& seen) {
-  return in_transition(seen.state) ||
+bool Services::moves(const std::string& name, const Seen& seen) const {
+  return in_transition(seen.state) || services_.at(name)->doomed() ||
          (seen.state == ServiceState::ready && seen.program > 0 && is_exiting(seen.program));
 }
 
 bool Services::wait_steady(Deadline deadline) const {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const bool steady = std::none_of(seen_.begin(), seen_.end(), [](const auto& entry) { return moves(entry.second); });
+    const bool steady = std::none_of(seen_.begin(), seen_.end(), [this](const auto& entry) { return moves(entry.first, entry.second); });
     if (steady || std::chrono::steady_clock::now() >= deadline) return steady;
     steady_.wait_until(lock, deadline);  // every end and every change of a service is told
   }
+}
+
+void Services::wait_change(Deadline until) const {
+  std::unique_lock lock(mutex_);
+  steady_.wait_until(lock, until);
 }
 
 std::vector<std::string> Services::moving() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, seen] : seen_)
-    if (moves(seen)) names.push_back(name);
+    if (moves(name, seen)) names.push_back(name);
   return names;
 }
 

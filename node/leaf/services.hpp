@@ -24,6 +24,9 @@ class Services {
 
   /// Waits until no service is on its way up, nor about to exit. False at the deadline.
   bool wait_steady(Deadline deadline) const;
+
+  /// Returns at the next change of a service, or at `until`.
+  void wait_change(Deadline until) const;
   std::vector<std::string> moving() const;
 
   /// Kills a service and returns its pid when every process of it is gone; -1 when none was running. Errors: timeout.
@@ -41,7 +44,7 @@ class Services {
     ServiceState state = ServiceState::waiting;
     pid_t program = 0;
   };
-  static bool moves(const Seen& seen);
+  bool moves(const std::string& name, const Seen& seen) const;
   std::map<std::string, Seen> seen_;
 };
 

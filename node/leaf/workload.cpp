@@ -19,6 +19,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t kept_body = 64 * 1024;
+constexpr std::chrono::milliseconds quiet_before_crash{25};
 
 Deadline after(std::chrono::nanoseconds duration) {
   return steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(duration);
@@ -102,6 +103,10 @@ void Workload::strike(const std::string& label) {
   for (const auto& service : context_.scenario.services) {
     const auto visit = context_.sites.visit({service.name, "step", label});
     for (const auto& hit : visit.strikes) {
+      // Between two steps a service may still be at work on the last one. A crash in the middle of that would strike now here, now
+      // there; the places inside are what the syscall faults are for.
+      std::vector<std::string> busy;
+      wait_quiet(quiet_before_crash, after(std::chrono::seconds(2)), busy);
       const auto pid = services_.crash(service.name);
       if (!pid) {
         context_.fail("runner-failed", pid.error().text());
@@ -164,23 +169,24 @@ void Workload::parallel(const Step& step, Lane& lane) {
   }
 }
 
-void Workload::settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within) {
-  awaiting_("the system to settle");
-  const auto deadline = after(within);
+bool Workload::wait_quiet(std::chrono::nanoseconds quiet, Deadline deadline, std::vector<std::string>& busy) {
   const auto silence = std::chrono::duration_cast<steady_clock::duration>(quiet);
-  bool settled = false;
-  std::vector<std::string> busy;
   for (;;) {
     busy = context_.activity.busy();
     for (const auto& name : services_.moving()) busy.push_back("start " + name);
     const auto now = steady_clock::now();
     const auto due = context_.activity.last() + silence;
-    settled = busy.empty() && now >= due;
-    if (settled || now >= deadline) break;
+    if (busy.empty() && now >= due) return true;
+    if (now >= deadline) return false;
     // While something is under way there is no telling when it ends: it is looked at again soon.
-    const auto again = busy.empty() ? due : now + std::chrono::milliseconds(5);
-    std::this_thread::sleep_until(std::min(again, deadline));
+    services_.wait_change(std::min(busy.empty() ? due : now + std::chrono::milliseconds(5), deadline));
   }
+}
+
+void Workload::settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within) {
+  awaiting_("the system to settle");
+  std::vector<std::string> busy;
+  const bool settled = wait_quiet(quiet, after(within), busy);
   std::sort(busy.begin(), busy.end());
   busy.erase(std::unique(busy.begin(), busy.end()), busy.end());
   context_.recorder.record(lane, events::settled,

@@ -38,6 +38,8 @@ class Workload {
   bool wanted(const scenarios::Step& step, Lane& lane);
   void strike(const std::string& label);
   void wait_steady(const std::string& before);
+  /// Waits until nothing has moved for `quiet` and nothing is under way; false at the deadline, `busy` says with what.
+  bool wait_quiet(std::chrono::nanoseconds quiet, Deadline deadline, std::vector<std::string>& busy);
   void settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within);
   Outcome request(const scenarios::Step& step, const Lane& lane);
   Outcome exchange(const scenarios::Step& step, const Lane& lane);

@@ -11,7 +11,9 @@ namespace {
 // The docs' table is the definition's own text; LEAFCUTTER_UPDATE=1 writes it anew.
 TEST(FaultsPage, IsUpToDate) {
   const auto path = std::string(LEAFCUTTER_SOURCE_DIR) + "/docs/faults.md";
-  if (std::getenv("LEAFCUTTER_UPDATE") != nullptr) ASSERT_TRUE(base::write_file_atomically(path, faults_page()).ok());
+  if (std::getenv("LEAFCUTTER_UPDATE") != nullptr) {
+    ASSERT_TRUE(base::write_file_atomically(path, faults_page()).ok());
+  }
   const auto text = base::read_file(path);
   ASSERT_TRUE(text.ok()) << text.error().text();
   EXPECT_TRUE(*text == faults_page()) << "docs/faults.md is old: run this test with LEAFCUTTER_UPDATE=1";
@@ -21,8 +23,10 @@ TEST(FaultKinds, AreDefinedWhole) {
   for (const auto& kind : fault_kinds()) {
     EXPECT_EQ(fault_kind(kind.name), &kind);
     EXPECT_FALSE(kind.about.empty() || kind.operations.empty() || kind.evidence.empty() || kind.undo.empty()) << kind.name;
-    if (kind.mechanism == Mechanism::syscall)
-      for (const auto& operation : kind.operations) EXPECT_NE(syscall_family(operation), nullptr) << kind.name << " " << operation;
+    if (kind.mechanism != Mechanism::syscall) continue;
+    for (const auto& operation : kind.operations) {
+      EXPECT_NE(syscall_family(operation), nullptr) << kind.name << " " << operation;
+    }
   }
 }
 

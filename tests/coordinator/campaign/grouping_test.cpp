@@ -48,6 +48,19 @@ TEST(FailureGroups, KeepPropertiesApart) {
   EXPECT_EQ(groups.all().size(), 2u);
 }
 
+TEST(FailureGroups, AttributeAPairWhoseFaultFailsAloneAtAnotherVisit) {
+  auto later = crash;
+  later.occurrence = 4;  // a retry after the reset brought the fourth visit about
+  auto elsewhere = later;
+  elsewhere.site.resource = "data:b";
+  FailureGroups groups;
+  groups.add({failure(1, 0, {crash})});
+  groups.add({failure(2, 0, {reset, later}), failure(2, 1, {reset, elsewhere})});
+  std::size_t attributed = 0;
+  for (const auto& [signature, group] : groups.all()) attributed += group.attributed.size();
+  EXPECT_EQ(attributed, 1u) << "the other site never failed alone";
+}
+
 TEST(FailureGroups, AttributeAPairToTheOneFaultThatFailsAlone) {
   FailureGroups groups;
   groups.add({failure(1, 0, {crash})});

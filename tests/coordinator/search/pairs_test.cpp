@@ -45,6 +45,19 @@ struct Small {
   EpochHeader pairs(std::uint64_t budget = 100) const { return pairs_epoch(scenario, singles, outcomes, budget); }
 };
 
+// After the fault at `a`, `c` is visited a second time.
+TEST(Pairs, DoNotBringAFaultAboutAgainThatFailsAtAnotherVisit) {
+  Small world;
+  for (auto& entry : world.of(world.a).sites)
+    if (entry.site == world.c) entry.count = 2;
+  const auto holds = world.pairs();
+  EXPECT_EQ(std::count(holds.second_order.begin(), holds.second_order.end(), true), 1);
+  world.of(world.c).verdict = scenarios::Verdict::fail;
+  const auto fails = world.pairs();
+  EXPECT_EQ(std::count(fails.second_order.begin(), fails.second_order.end(), true), 0);
+  EXPECT_EQ(fails.skipped.at("fails_alone"), 5u) << "four pairs with c's first visit, one with its second";
+}
+
 TEST(Pairs, RunEachSetOnceWhenBothOrdersCould) {
   const auto header = Small().pairs();
   EXPECT_EQ(header.leaves, 3u);
