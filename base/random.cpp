@@ -39,8 +39,8 @@ Stream::Stream(std::uint64_t key, std::string_view name, std::uint64_t leaf)
 }
 
 std::uint64_t Stream::next() {
-  const auto block = philox(
-      {draw_++, stream_, static_cast<std::uint32_t>(leaf_), static_cast<std::uint32_t>(leaf_ >> 32)}, key_);
+  const auto block =
+      philox({draw_++, stream_, static_cast<std::uint32_t>(leaf_), static_cast<std::uint32_t>(leaf_ >> 32)}, key_);
   return block[0] | std::uint64_t{block[1]} << 32;
 }
 

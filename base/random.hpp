@@ -1,5 +1,5 @@
-// Counter-based randomness: every draw is a pure function of (key, stream name, leaf, draw number), so that removing one
-// decision changes no other. Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// Counter-based randomness: every draw is a pure function of (key, stream name, leaf, draw number), so that removing
+// one decision changes no other. Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) is for deriving keys only. No floating point anywhere.
 #pragma once
 

@@ -20,7 +20,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i)
     for (std::size_t j = 1; j <= b.size(); ++j) {
       d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
   return d[a.size()][b.size()];
 }
@@ -29,8 +30,12 @@ struct Unit {
   std::string_view name;
   std::int64_t nanoseconds;
 };
-constexpr std::array<Unit, 6> units = {{{"h", 3'600'000'000'000}, {"m", 60'000'000'000}, {"s", 1'000'000'000},
-                                        {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
+constexpr std::array<Unit, 6> units = {{{"h", 3'600'000'000'000},
+                                        {"m", 60'000'000'000},
+                                        {"s", 1'000'000'000},
+                                        {"ms", 1'000'000},
+                                        {"us", 1'000},
+                                        {"ns", 1}}};
 
 }  // namespace
 
@@ -109,7 +114,8 @@ Status write_file_atomically(const std::string& path, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   if (::fsync(fd.get()) != 0) return system_error("cannot sync " + temporary, errno);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return system_error("cannot rename " + temporary + " to " + path, errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return system_error("cannot rename " + temporary + " to " + path, errno);
   return ok();
 }
 

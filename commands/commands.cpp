@@ -11,7 +11,8 @@ namespace leafcutter::commands {
 namespace {
 
 constexpr const char* about =
-    "Leafcutter runs unmodified services many times, each run with its own small set of faults, and finds the failures\n"
+    "Leafcutter runs unmodified services many times, each run with its own small set of faults, and finds the "
+    "failures\n"
     "they do not survive: the smallest plan that still fails, confirmed, explained and replayable by its address.";
 
 constexpr const char* epilogue =
@@ -32,8 +33,8 @@ int run_program(int argc, char** argv) {
   app.add_option("--config", config_file, "settings file (default: ~/.config/leafcutter/config.yaml, if there is one)");
   app.fallthrough();
 
-  // Settings come before the command's own callback, and the command line's own options win over them: each command reads
-  // context.config only where the user gave nothing.
+  // Settings come before the command's own callback, and the command line's own options win over them: each command
+  // reads context.config only where the user gave nothing.
   app.parse_complete_callback([&] {
     auto loaded = config::load(config_file.empty() ? config::default_path() : config_file, !config_file.empty());
     if (!loaded) {

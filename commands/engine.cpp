@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto answer_within = 10s;     // a local actor that does not answer by then is stuck
+constexpr auto answer_within = 10s;  // a local actor that does not answer by then is stuck
 constexpr auto look_every = 100ms;
 
 base::Error no_answer(const std::string& what, const caf::error& error) {
@@ -27,7 +27,8 @@ base::Error no_answer(const std::string& what, const caf::error& error) {
 
 }  // namespace
 
-base::Expected<NodeParts> start_node_parts(const Folders& folders, const std::string& name, const std::string& events_endpoint) {
+base::Expected<NodeParts> start_node_parts(const Folders& folders, const std::string& name,
+                                           const std::string& events_endpoint) {
   auto launcher = node::Launcher::start(own_program(), folders.run);
   if (!launcher) return launcher.error();
   node::Courier::Options options;
@@ -47,7 +48,8 @@ base::Expected<std::vector<std::string>> require_capabilities() {
     if (capability.seen)
       seen.push_back(capability.name);
     else
-      missing += "\n  " + capability.name + ": " + capability.detail + (capability.remedy.empty() ? "" : "; " + capability.remedy);
+      missing += "\n  " + capability.name + ": " + capability.detail +
+                 (capability.remedy.empty() ? "" : "; " + capability.remedy);
   }
   if (!missing.empty()) return base::Error{base::ErrorCode::unavailable, "this host cannot run leaves:" + missing, {}};
   return seen;
@@ -62,12 +64,14 @@ actors::CampaignRequest campaign_request(const scenarios::Scenario& scenario, co
 }
 
 base::Expected<std::string> follow_campaign(caf::actor_system& system, const actors::coordinator_actor& coordinator,
-                                            const actors::CampaignRequest& request, Interrupts& interrupts, bool& interrupted) {
+                                            const actors::CampaignRequest& request, Interrupts& interrupts,
+                                            bool& interrupted) {
   caf::scoped_actor self{system};
   std::string campaign;
   caf::error failure;
   self->request(coordinator, answer_within, actors::submit_atom_v, request)
-      .receive([&](std::string& name) { campaign = std::move(name); }, [&](caf::error& error) { failure = std::move(error); });
+      .receive([&](std::string& name) { campaign = std::move(name); },
+               [&](caf::error& error) { failure = std::move(error); });
   if (failure) return no_answer("cannot start the campaign", failure);
 
   ProgressLine line(is_terminal(STDERR_FILENO));
@@ -76,14 +80,16 @@ base::Expected<std::string> follow_campaign(caf::actor_system& system, const act
     interrupted = interrupts.wait(look_every);
     if (interrupted) break;
     self->request(coordinator, answer_within, actors::watch_atom_v, campaign)
-        .receive([&](actors::Progress& now) { progress = std::move(now); }, [&](caf::error& error) { failure = std::move(error); });
+        .receive([&](actors::Progress& now) { progress = std::move(now); },
+                 [&](caf::error& error) { failure = std::move(error); });
     line.show(progress);
   }
   line.clear();
   if (failure) return no_answer("lost sight of the campaign", failure);
   if (interrupted) {
     self->send(coordinator, actors::cancel_atom_v, campaign);
-    std::fprintf(stderr, "interrupted after %llu leaves; the same command resumes\n", static_cast<unsigned long long>(progress.done));
+    std::fprintf(stderr, "interrupted after %llu leaves; the same command resumes\n",
+                 static_cast<unsigned long long>(progress.done));
   }
   return campaign;
 }
@@ -92,14 +98,15 @@ base::Expected<std::vector<protocols::Event>> load_trace(coordinator::Ledger& le
   const auto result = ledger.result(execution);
   if (!result) return result.error();
   if (!*result) return base::Error{base::ErrorCode::bad_input, "no execution \"" + execution + "\" in the ledger", {}};
-  if ((*result)->trace.empty()) return base::Error{base::ErrorCode::unavailable, "the trace of " + execution + " was not kept", {}};
+  if ((*result)->trace.empty())
+    return base::Error{base::ErrorCode::unavailable, "the trace of " + execution + " was not kept", {}};
   const auto bytes = ledger.load_blob((*result)->trace);
   if (!bytes) return bytes.error();
   return protocols::decode_chunks(*bytes);
 }
 
-int report_campaign(const std::string& out, const std::string& campaign, const scenarios::Scenario& scenario, bool interrupted,
-                    const std::string& format) {
+int report_campaign(const std::string& out, const std::string& campaign, const scenarios::Scenario& scenario,
+                    bool interrupted, const std::string& format) {
   auto ledger = coordinator::Ledger::open(out);
   if (!ledger) {
     print_error(ledger.error());
@@ -115,12 +122,14 @@ int report_campaign(const std::string& out, const std::string& campaign, const s
   const auto json = coordinator::json_report(*report).dump(2) + "\n";
   const auto html = folder + "/report.html";
   const auto trace = [&](const std::string& execution) { return load_trace(**ledger, execution); };
-  for (const auto& [path, text] : {std::pair{html, coordinator::html_report(*report, trace)},
-                                   std::pair{folder + "/report.json", json},
-                                   std::pair{folder + "/junit.xml", coordinator::junit_report(*report)}})
+  for (const auto& [path, text] :
+       {std::pair{html, coordinator::html_report(*report, trace)}, std::pair{folder + "/report.json", json},
+        std::pair{folder + "/junit.xml", coordinator::junit_report(*report)}})
     if (auto written = base::write_file_atomically(path, text); !written) print_error(written.error());
-  const auto printed = format == "json" ? print(json)
-                                        : print(coordinator::terminal_report(*report, is_terminal(STDOUT_FILENO)) + "HTML report: " + html + "\n");
+  const auto printed =
+      format == "json"
+          ? print(json)
+          : print(coordinator::terminal_report(*report, is_terminal(STDOUT_FILENO)) + "HTML report: " + html + "\n");
   if (interrupted) return scenarios::exit_codes::interrupted;
   return printed ? coordinator::exit_code(*report) : scenarios::exit_codes::inconclusive;
 }

@@ -22,22 +22,25 @@ struct NodeParts {
   std::shared_ptr<node::Launcher> launcher;
   std::shared_ptr<node::Courier> courier;
 };
-base::Expected<NodeParts> start_node_parts(const Folders& folders, const std::string& name, const std::string& events_endpoint);
+base::Expected<NodeParts> start_node_parts(const Folders& folders, const std::string& name,
+                                           const std::string& events_endpoint);
 
-/// The capabilities seen on this host. Errors: unavailable, naming what leaves cannot do without and what would enable it.
+/// The capabilities seen on this host. Errors: unavailable, naming what leaves cannot do without and what would enable
+/// it.
 base::Expected<std::vector<std::string>> require_capabilities();
 
-/// Submits the campaign and shows its progress until it is over or the user interrupts it (then it is stopped, its state kept).
-/// Returns the campaign's name; `interrupted` says how it ended.
+/// Submits the campaign and shows its progress until it is over or the user interrupts it (then it is stopped, its
+/// state kept). Returns the campaign's name; `interrupted` says how it ended.
 base::Expected<std::string> follow_campaign(caf::actor_system& system, const actors::coordinator_actor& coordinator,
-                                            const actors::CampaignRequest& request, class Interrupts& interrupts, bool& interrupted);
+                                            const actors::CampaignRequest& request, class Interrupts& interrupts,
+                                            bool& interrupted);
 
 actors::CampaignRequest campaign_request(const scenarios::Scenario& scenario, const std::string& folder);
 
-/// Reads the campaign back from its ledger, writes report.html, report.json and junit.xml into its folder and prints it.
-/// Returns the exit code.
-int report_campaign(const std::string& out, const std::string& campaign, const scenarios::Scenario& scenario, bool interrupted,
-                    const std::string& format);
+/// Reads the campaign back from its ledger, writes report.html, report.json and junit.xml into its folder and prints
+/// it. Returns the exit code.
+int report_campaign(const std::string& out, const std::string& campaign, const scenarios::Scenario& scenario,
+                    bool interrupted, const std::string& format);
 
 /// The events of an execution, from the ledger's blob store.
 base::Expected<std::vector<protocols::Event>> load_trace(coordinator::Ledger& ledger, const std::string& execution);

@@ -1,8 +1,8 @@
 // leafcutter coordinator and leafcutter node: the two halves of `run` as processes of their own, over loopback.
+#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
-#include <fmt/format.h>
 
 #include <cstdio>
 #include <memory>
@@ -69,8 +69,10 @@ base::Expected<std::string> coordinate(const scenarios::Scenario& scenario, cons
     caf::anon_send_exit(*coordinator, caf::exit_reason::user_shutdown);
     return published.error();
   }
-  std::fprintf(stderr, "coordinator: nodes join %s:%u\n", at.control.host.c_str(), static_cast<unsigned>(at.control.port));
-  auto campaign = follow_campaign(system, *coordinator, campaign_request(scenario, folders.out), interrupts, interrupted);
+  std::fprintf(stderr, "coordinator: nodes join %s:%u\n", at.control.host.c_str(),
+               static_cast<unsigned>(at.control.port));
+  auto campaign =
+      follow_campaign(system, *coordinator, campaign_request(scenario, folders.out), interrupts, interrupted);
   caf::anon_send_exit(*coordinator, caf::exit_reason::user_shutdown);
   return campaign;
 }
@@ -109,8 +111,11 @@ int run_node(const NodeCommand& options, Context& context) {
   node_options.slots = config::effective_slots(options.slots != 0 ? options.slots : context.config.slots);
   node_options.capabilities = *capabilities;
   node_options.incarnation = static_cast<std::uint64_t>(::getpid());
-  node_options.on_news = [name](const std::string& news) { std::fprintf(stderr, "node %s: %s\n", name.c_str(), news.c_str()); };
-  auto node = node::connect_node(system, node_options, parts->launcher, parts->courier, at->control.host, at->control.port);
+  node_options.on_news = [name](const std::string& news) {
+    std::fprintf(stderr, "node %s: %s\n", name.c_str(), news.c_str());
+  };
+  auto node =
+      node::connect_node(system, node_options, parts->launcher, parts->courier, at->control.host, at->control.port);
   std::fprintf(stderr, "node %s: %u slots, for %s\n", name.c_str(), node_options.slots, options.join.c_str());
   while (!interrupts.wait(std::chrono::seconds(1))) {
   }
@@ -119,7 +124,9 @@ int run_node(const NodeCommand& options, Context& context) {
   self->send(node, actors::drain_atom_v);
   self->wait_for(node);
   const auto left = parts->courier->flush(std::chrono::seconds(5));
-  if (left > 0) std::fprintf(stderr, "node %s: the events of %zu executions are still spooled in %s\n", name.c_str(), left, folders->spool.c_str());
+  if (left > 0)
+    std::fprintf(stderr, "node %s: the events of %zu executions are still spooled in %s\n", name.c_str(), left,
+                 folders->spool.c_str());
   return 0;
 }
 
@@ -129,9 +136,12 @@ void add_coordinator(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("coordinator", "explore a scenario on the nodes that join");
   auto options = std::make_shared<CoordinatorCommand>();
   options->scenario.add_to(*command);
-  command->add_option("--listen", options->listen, "where nodes join (default: 127.0.0.1:4730)")->type_name("HOST:PORT");
-  command->add_option("--events", options->events, "where nodes stream events to (default: 127.0.0.1:4731)")->type_name("HOST:PORT");
-  command->add_option("--out", options->out, "folder for ledger, traces and reports (default: .leafcutter)")->type_name("DIR");
+  command->add_option("--listen", options->listen, "where nodes join (default: 127.0.0.1:4730)")
+      ->type_name("HOST:PORT");
+  command->add_option("--events", options->events, "where nodes stream events to (default: 127.0.0.1:4731)")
+      ->type_name("HOST:PORT");
+  command->add_option("--out", options->out, "folder for ledger, traces and reports (default: .leafcutter)")
+      ->type_name("DIR");
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->callback([options, &context] { context.exit_code = run_coordinator(*options, context); });
 }
@@ -140,9 +150,11 @@ void add_node(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("node", "run leaves for a coordinator until interrupted");
   auto options = std::make_shared<NodeCommand>();
   command->add_option("--join", options->join, "the coordinator")->required()->type_name("HOST:PORT");
-  command->add_option("--events", options->events, "the coordinator's event stream (default: 127.0.0.1:4731)")->type_name("HOST:PORT");
+  command->add_option("--events", options->events, "the coordinator's event stream (default: 127.0.0.1:4731)")
+      ->type_name("HOST:PORT");
   command->add_option("--name", options->name, "this node's name (default: node-PID)")->type_name("NAME");
-  command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")->check(CLI::Range(1, 1024));
+  command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--out", options->out, "folder for spool and sockets (default: .leafcutter)")->type_name("DIR");
   command->callback([options, &context] { context.exit_code = run_node(*options, context); });
 }

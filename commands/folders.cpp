@@ -43,7 +43,8 @@ base::Expected<Folders> make_folders(const std::string& out, const std::string& 
   if (code) return failed("cannot make the folder " + folders.out, code);
   folders.run = folders.out + "/run/" + part;
   if (folders.run.size() > longest_run_folder) {
-    // The same folder for the same `out`, so that what a killed process left there is found and removed by the next one.
+    // The same folder for the same `out`, so that what a killed process left there is found and removed by the next
+    // one.
     const auto* temporary = std::getenv("XDG_RUNTIME_DIR");
     folders.run = std::string(temporary != nullptr && *temporary != '\0' ? temporary : "/tmp") + "/leafcutter-" +
                   base::sha256(folders.run + ":" + std::to_string(::geteuid())).substr(0, 12);

@@ -13,7 +13,8 @@ struct Folders {
   std::string spool;  ///< events that the coordinator has not acknowledged yet
 };
 
-/// Makes them (owner only). What an earlier process left in the run folder is removed; `part` tells processes that share `out` apart.
+/// Makes them (owner only). What an earlier process left in the run folder is removed; `part` tells processes that
+/// share `out` apart.
 base::Expected<Folders> make_folders(const std::string& out, const std::string& part);
 
 /// Our own binary, for the leaves' launcher.

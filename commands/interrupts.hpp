@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as something to wait for. To be constructed before any thread is started, so that none of them takes
-// the signals.
+// SIGINT and SIGTERM as something to wait for. To be constructed before any thread is started, so that none of them
+// takes the signals.
 #pragma once
 
 #include <chrono>

@@ -8,15 +8,17 @@ namespace leafcutter::commands {
 
 using namespace std::chrono_literals;
 
-base::Expected<std::unique_ptr<LeafRunner>> LeafRunner::start(const Folders& folders, const scenarios::Scenario& scenario) {
+base::Expected<std::unique_ptr<LeafRunner>> LeafRunner::start(const Folders& folders,
+                                                              const scenarios::Scenario& scenario) {
   auto runner = std::unique_ptr<LeafRunner>(new LeafRunner);
   runner->scenario_ = scenario;
   runner->identity_ = scenarios::identity(scenario);
-  auto intake = coordinator::Intake::start("ipc://" + folders.run + "/replay", [self = runner.get()](coordinator::FinishedTrace trace) {
-    const std::lock_guard lock(self->mutex_);
-    self->trace_ = std::move(trace);
-    self->changed_.notify_all();
-  });
+  auto intake = coordinator::Intake::start("ipc://" + folders.run + "/replay",
+                                           [self = runner.get()](coordinator::FinishedTrace trace) {
+                                             const std::lock_guard lock(self->mutex_);
+                                             self->trace_ = std::move(trace);
+                                             self->changed_.notify_all();
+                                           });
   if (!intake) return intake.error();
   runner->intake_ = std::move(*intake);
   runner->endpoint_ = runner->intake_->bound_endpoint();
@@ -54,10 +56,12 @@ base::Expected<LeafRunner::Run> LeafRunner::run(const std::string& address, cons
   // A leaf exits only after its last batch was acknowledged, so a clean exit without a trace cannot be.
   if (!changed_.wait_until(lock, deadline, [&] { return exit_.has_value(); })) {
     launcher_->kill(job.execution);
-    return base::Error{base::ErrorCode::timeout, "the leaf " + address + " did not end within its deadline and 15s more", {}};
+    return base::Error{
+        base::ErrorCode::timeout, "the leaf " + address + " did not end within its deadline and 15s more", {}};
   }
   if (!trace_ || !trace_->complete)
-    return base::Error{base::ErrorCode::internal, "the leaf " + address + " ended without its events: " + exit_->detail, {}};
+    return base::Error{
+        base::ErrorCode::internal, "the leaf " + address + " ended without its events: " + exit_->detail, {}};
   auto events = protocols::decode_chunks(trace_->chunks);
   if (!events) return events.error();
   Run result;

@@ -28,7 +28,8 @@ bool print(std::string_view text) {
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }
 
 int exit_code_of(const base::Error& error) {
-  return error.code == base::ErrorCode::bad_input ? scenarios::exit_codes::bad_input : scenarios::exit_codes::inconclusive;
+  return error.code == base::ErrorCode::bad_input ? scenarios::exit_codes::bad_input
+                                                  : scenarios::exit_codes::inconclusive;
 }
 
 }  // namespace leafcutter::commands

@@ -1,5 +1,5 @@
-// leafcutter plan: the space a scenario asks to explore, as a tree with counts; with --probe, one fault-free leaf is run to count
-// the sites and to estimate the cost.
+// leafcutter plan: the space a scenario asks to explore, as a tree with counts; with --probe, one fault-free leaf is
+// run to count the sites and to estimate the cost.
 #include <fmt/format.h>
 
 #include <map>
@@ -58,9 +58,13 @@ Value describe(const scenarios::Scenario& scenario, const std::optional<Probe>& 
     const auto name = choice.kind + (choice.params.empty() ? "" : choice.params.dump()) + " on " + choice.operation;
     entry[name] = nullptr;
   }
-  Value out = {{"scenario", scenario.name}, {"choices", lanes}, {"at_once", scenario.explore.at_once}, {"occurrences", scenario.explore.occurrences},
-               {"budget", {{"leaves", scenario.explore.max_leaves}, {"time", base::format_duration(scenario.explore.max_time)}}},
-               {"baselines", coordinator::baseline_leaves}};
+  Value out = {
+      {"scenario", scenario.name},
+      {"choices", lanes},
+      {"at_once", scenario.explore.at_once},
+      {"occurrences", scenario.explore.occurrences},
+      {"budget", {{"leaves", scenario.explore.max_leaves}, {"time", base::format_duration(scenario.explore.max_time)}}},
+      {"baselines", coordinator::baseline_leaves}};
   if (!probed) return out;
   Value sites = Value::array();
   for (const auto& site : probed->singles.sites) sites.push_back({{"site", site.site.text()}, {"count", site.count}});
@@ -78,21 +82,28 @@ Value describe(const scenarios::Scenario& scenario, const std::optional<Probe>& 
 }
 
 std::string as_text(const Value& plan) {
-  auto text = fmt::format("{}: at most {} leaves, {}\n", plan["scenario"].get<std::string>(), plan["budget"]["leaves"].get<std::uint64_t>(),
-                          plan["budget"]["time"].get<std::string>());
+  auto text = fmt::format("{}: at most {} leaves, {}\n", plan["scenario"].get<std::string>(),
+                          plan["budget"]["leaves"].get<std::uint64_t>(), plan["budget"]["time"].get<std::string>());
   text += fmt::format("├─ {} fault-free baselines, which find the sites\n", plan["baselines"].get<std::uint64_t>());
-  text += fmt::format("├─ choices, each at every site it fits, occurrences 1 to {}\n", plan["occurrences"].get<unsigned>());
+  text +=
+      fmt::format("├─ choices, each at every site it fits, occurrences 1 to {}\n", plan["occurrences"].get<unsigned>());
   for (const auto& [lane, choices] : plan["choices"].items()) {
     text += "│  ├─ " + lane + "\n";
     for (const auto& [choice, unused] : choices.items()) text += "│  │  ├─ " + choice + "\n";
   }
-  if (!plan.contains("sites")) return text + "└─ how many leaves that makes depends on the sites: add --probe to run one fault-free leaf and count\n";
+  if (!plan.contains("sites"))
+    return text +
+           "└─ how many leaves that makes depends on the sites: add --probe to run one fault-free leaf and count\n";
   text += fmt::format("├─ {} sites\n", plan["sites"].size());
-  for (const auto& site : plan["sites"]) text += fmt::format("│  ├─ {}  x{}\n", site["site"].get<std::string>(), site["count"].get<unsigned>());
-  text += fmt::format("├─ {} single faults\n├─ at most {} ordered pairs (fewer: unreachable, symmetric and already failing ones are not run)\n",
-                      plan["singles"].get<std::uint64_t>(), plan["ordered_pairs_at_most"].get<std::uint64_t>());
-  return text + fmt::format("└─ at most {} leaves of about {} ms: about {:.1f} s\n", plan["leaves_at_most"].get<std::uint64_t>(),
-                            plan["leaf_ms"].get<std::uint64_t>(), static_cast<double>(plan["estimated_ms"].get<std::uint64_t>()) / 1000);
+  for (const auto& site : plan["sites"])
+    text += fmt::format("│  ├─ {}  x{}\n", site["site"].get<std::string>(), site["count"].get<unsigned>());
+  text += fmt::format(
+      "├─ {} single faults\n├─ at most {} ordered pairs (fewer: unreachable, symmetric and already failing ones are "
+      "not run)\n",
+      plan["singles"].get<std::uint64_t>(), plan["ordered_pairs_at_most"].get<std::uint64_t>());
+  return text + fmt::format("└─ at most {} leaves of about {} ms: about {:.1f} s\n",
+                            plan["leaves_at_most"].get<std::uint64_t>(), plan["leaf_ms"].get<std::uint64_t>(),
+                            static_cast<double>(plan["estimated_ms"].get<std::uint64_t>()) / 1000);
 }
 
 int show_plan(const Options& options, Context& context) {
@@ -107,11 +118,15 @@ int show_plan(const Options& options, Context& context) {
     }
     probed = std::move(*result);
   }
-  const auto plan = describe(*scenario, probed, config::effective_slots(options.slots != 0 ? options.slots : context.config.slots));
-  if (!print(options.format == "json" ? plan.dump(2) + "\n" : as_text(plan))) return scenarios::exit_codes::inconclusive;
+  const auto plan =
+      describe(*scenario, probed, config::effective_slots(options.slots != 0 ? options.slots : context.config.slots));
+  if (!print(options.format == "json" ? plan.dump(2) + "\n" : as_text(plan)))
+    return scenarios::exit_codes::inconclusive;
   const auto leaves = plan.value("leaves_at_most", scenario->explore.max_leaves);
   if (options.max_leaves != 0 && leaves > options.max_leaves) {
-    print_error({base::ErrorCode::bad_input, fmt::format("{} leaves are more than --max-leaves {}", leaves, options.max_leaves), {}});
+    print_error({base::ErrorCode::bad_input,
+                 fmt::format("{} leaves are more than --max-leaves {}", leaves, options.max_leaves),
+                 {}});
     return scenarios::exit_codes::bad_input;
   }
   return 0;

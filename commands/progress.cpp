@@ -9,16 +9,20 @@ namespace {
 
 std::string eta(const actors::Progress& progress) {
   if (progress.done == 0 || progress.known <= progress.done) return "";
-  const auto left = (progress.known - progress.done) * static_cast<std::uint64_t>(progress.elapsed_ms) / progress.done / 1000;
+  const auto left =
+      (progress.known - progress.done) * static_cast<std::uint64_t>(progress.elapsed_ms) / progress.done / 1000;
   return left < 90 ? fmt::format("  ETA {}s", left) : fmt::format("  ETA {}m{:02}s", left / 60, left % 60);
 }
 
 }  // namespace
 
 std::string progress_text(const actors::Progress& progress) {
-  const auto rate = progress.elapsed_ms > 0 ? 1000.0 * static_cast<double>(progress.done) / static_cast<double>(progress.elapsed_ms) : 0.0;
-  return fmt::format("{:<9}{}/{} leaves  {:.1f}/s  {} slots  {} failing  {} finding{}{}", progress.phase, progress.done, progress.known,
-                     rate, progress.slots, progress.failing, progress.findings, progress.findings == 1 ? "" : "s", eta(progress));
+  const auto rate = progress.elapsed_ms > 0
+                        ? 1000.0 * static_cast<double>(progress.done) / static_cast<double>(progress.elapsed_ms)
+                        : 0.0;
+  return fmt::format("{:<9}{}/{} leaves  {:.1f}/s  {} slots  {} failing  {} finding{}{}", progress.phase, progress.done,
+                     progress.known, rate, progress.slots, progress.failing, progress.findings,
+                     progress.findings == 1 ? "" : "s", eta(progress));
 }
 
 void ProgressLine::show(const actors::Progress& progress) {

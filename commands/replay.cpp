@@ -1,5 +1,5 @@
-// leafcutter replay: runs a leaf again by its address (from the scenario, the seed and the epoch headers; no database), or a finding's
-// minimal plan by its signature.
+// leafcutter replay: runs a leaf again by its address (from the scenario, the seed and the epoch headers; no database),
+// or a finding's minimal plan by its signature.
 #include <fmt/format.h>
 
 #include <memory>
@@ -39,8 +39,8 @@ base::Expected<coordinator::Value> read_json(const std::string& path) {
   return value;
 }
 
-base::Expected<scenarios::Scenario> load_as_recorded(const std::string& file, const std::string& variant, const std::string& text,
-                                                     std::uint64_t seed) {
+base::Expected<scenarios::Scenario> load_as_recorded(const std::string& file, const std::string& variant,
+                                                     const std::string& text, std::uint64_t seed) {
   scenarios::LoadOptions options;
   options.variant = variant;
   auto loaded = scenarios::load_text(text, file, options);
@@ -52,17 +52,23 @@ base::Expected<scenarios::Scenario> load_as_recorded(const std::string& file, co
 base::Expected<Subject> by_address(const scenarios::Address& address, const std::string& out) {
   const auto folder = out + "/campaigns/" + address.campaign;
   const auto campaign = read_json(folder + "/campaign.json");
-  if (!campaign) return bad("no campaign " + address.campaign + " in " + out + " (" + campaign.error().message + "); --out names the folder it was run with");
+  if (!campaign)
+    return bad("no campaign " + address.campaign + " in " + out + " (" + campaign.error().message +
+               "); --out names the folder it was run with");
   const auto value = read_json(folder + "/epoch-" + std::to_string(address.epoch) + ".json");
-  if (!value) return bad("campaign " + address.campaign + " has no epoch " + std::to_string(address.epoch) + " (" + value.error().message + ")");
+  if (!value)
+    return bad("campaign " + address.campaign + " has no epoch " + std::to_string(address.epoch) + " (" +
+               value.error().message + ")");
   const auto header = coordinator::epoch_header_from(*value);
   if (!header) return header.error();
   if (address.index >= header->leaves)
-    return bad(fmt::format("epoch {} of campaign {} has the leaves 0 to {}; there is no {}", address.epoch, address.campaign,
-                           header->leaves - 1, address.index));
+    return bad(fmt::format("epoch {} of campaign {} has the leaves 0 to {}; there is no {}", address.epoch,
+                           address.campaign, header->leaves - 1, address.index));
   for (const auto* key : {"scenario_file", "scenario_text", "variant"})
-    if (!campaign->contains(key) || !(*campaign)[key].is_string()) return bad(folder + "/campaign.json has no \"" + key + "\"");
-  auto scenario = load_as_recorded((*campaign)["scenario_file"], (*campaign)["variant"], (*campaign)["scenario_text"], header->seed);
+    if (!campaign->contains(key) || !(*campaign)[key].is_string())
+      return bad(folder + "/campaign.json has no \"" + key + "\"");
+  auto scenario = load_as_recorded((*campaign)["scenario_file"], (*campaign)["variant"], (*campaign)["scenario_text"],
+                                   header->seed);
   if (!scenario) return scenario.error();
   if (scenarios::identity(*scenario) != header->scenario)
     print_warning(bad("the scenario's programs have changed since this campaign ran; the leaf may go another way"));
@@ -84,14 +90,17 @@ base::Expected<Subject> by_signature(const std::string& signature, const std::st
       return Subject{std::move(*scenario), finding.plan, finding.leaf.text()};
     }
   }
-  return bad("\"" + signature + "\" is neither a leaf address (CAMPAIGN/EPOCH/INDEX) nor the signature of a finding in " + out);
+  return bad("\"" + signature +
+             "\" is neither a leaf address (CAMPAIGN/EPOCH/INDEX) nor the signature of a finding in " + out);
 }
 
 std::string outcome_text(const Subject& subject, const LeafRunner::Run& run) {
   const auto& judgement = run.judgement;
-  auto text = std::string(scenarios::name(judgement.verdict)) + " (" + std::string(scenarios::name(judgement.reason)) + ")";
+  auto text =
+      std::string(scenarios::name(judgement.verdict)) + " (" + std::string(scenarios::name(judgement.reason)) + ")";
   for (const auto& violation : judgement.violations)
-    text += "  " + coordinator::signature(violation.property, subject.plan) + "  " + violation.property + ": " + violation.message;
+    text += "  " + coordinator::signature(violation.property, subject.plan) + "  " + violation.property + ": " +
+            violation.message;
   if (judgement.violations.empty() && !judgement.detail.empty()) text += "  " + judgement.detail;
   return text;
 }
@@ -99,8 +108,10 @@ std::string outcome_text(const Subject& subject, const LeafRunner::Run& run) {
 base::Status write_trace(const std::string& path, const std::vector<protocols::Event>& events) {
   std::string lines;
   for (const auto& event : events)
-    lines += coordinator::Value{{"lane", event.lane}, {"seq", event.seq}, {"clock", event.clock}, {"at_ns", event.at.count()},
-                                {"kind", event.kind}, {"attrs", event.attrs}}.dump() + "\n";
+    lines += coordinator::Value{{"lane", event.lane},        {"seq", event.seq},   {"clock", event.clock},
+                                {"at_ns", event.at.count()}, {"kind", event.kind}, {"attrs", event.attrs}}
+                 .dump() +
+             "\n";
   return base::write_file_atomically(path, lines);
 }
 
@@ -130,7 +141,8 @@ int replay(const Options& options, Context& context) {
     const auto run = (*runner)->run(subject->address, subject->plan);
     if (!run) return fail(run.error());
     failing += run->judgement.verdict == scenarios::Verdict::fail;
-    undecided += run->judgement.verdict == scenarios::Verdict::infra || run->judgement.verdict == scenarios::Verdict::inconclusive;
+    undecided += run->judgement.verdict == scenarios::Verdict::infra ||
+                 run->judgement.verdict == scenarios::Verdict::inconclusive;
     print(fmt::format("{:>3}/{}  {:>5} ms  {}\n", i, options.times, run->wall.count(), outcome_text(*subject, *run)));
     if (!options.trace.empty())
       if (auto written = write_trace(options.trace, run->events); !written) return fail(written.error());
@@ -146,9 +158,11 @@ void add_replay(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("replay", "run a leaf again by its address, or a finding by its signature");
   auto options = std::make_shared<Options>();
   command->add_option("ADDRESS", options->what, "CAMPAIGN/EPOCH/INDEX, or a finding's signature")->required();
-  command->add_option("--out", options->out, "the folder the campaign was run with (default: .leafcutter)")->type_name("DIR");
+  command->add_option("--out", options->out, "the folder the campaign was run with (default: .leafcutter)")
+      ->type_name("DIR");
   command->add_option("--times", options->times, "how often")->check(CLI::Range(1, 100000))->capture_default_str();
-  command->add_option("--trace", options->trace, "write the last run's events to FILE, one JSON object a line")->type_name("FILE");
+  command->add_option("--trace", options->trace, "write the last run's events to FILE, one JSON object a line")
+      ->type_name("FILE");
   command->callback([options, &context] { context.exit_code = replay(*options, context); });
 }
 

@@ -27,8 +27,9 @@ int fail(const base::Error& error) {
 }
 
 /// The actors' part. Everything in it has ended, and let go of the ledger, when it returns.
-base::Expected<std::string> explore(const scenarios::Scenario& scenario, const Folders& folders, const config::Config& config,
-                                    unsigned slots, Interrupts& interrupts, bool& interrupted) {
+base::Expected<std::string> explore(const scenarios::Scenario& scenario, const Folders& folders,
+                                    const config::Config& config, unsigned slots, Interrupts& interrupts,
+                                    bool& interrupted) {
   const auto capabilities = require_capabilities();
   if (!capabilities) return capabilities.error();
   const auto events = "ipc://" + folders.run + "/intake";
@@ -53,7 +54,8 @@ base::Expected<std::string> explore(const scenarios::Scenario& scenario, const F
   node_options.incarnation = static_cast<std::uint64_t>(::getpid());
   auto node = node::spawn_node(system, node_options, parts->launcher, parts->courier, *coordinator);
 
-  auto campaign = follow_campaign(system, *coordinator, campaign_request(scenario, folders.out), interrupts, interrupted);
+  auto campaign =
+      follow_campaign(system, *coordinator, campaign_request(scenario, folders.out), interrupts, interrupted);
   caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(*coordinator, caf::exit_reason::user_shutdown);
   return campaign;
@@ -78,9 +80,13 @@ void add_run(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("run", "explore a scenario on this machine and report what was found");
   auto options = std::make_shared<Options>();
   options->scenario.add_to(*command);
-  command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")->check(CLI::Range(1, 1024));
-  command->add_option("--out", options->out, "folder for ledger, traces and reports (default: .leafcutter)")->type_name("DIR");
-  command->add_option("--format", options->format, "what goes to standard output")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--out", options->out, "folder for ledger, traces and reports (default: .leafcutter)")
+      ->type_name("DIR");
+  command->add_option("--format", options->format, "what goes to standard output")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->callback([options, &context] { context.exit_code = run(*options, context); });
 }
 

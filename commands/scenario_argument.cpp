@@ -10,7 +10,8 @@ namespace leafcutter::commands {
 
 void ScenarioArgument::add_to(CLI::App& command) {
   command.add_option("SCENARIO", path, "a scenario file, or the folder that holds it")->required();
-  command.add_option("--variant", variant, "apply the variant NAME that the scenario's services declare")->type_name("NAME");
+  command.add_option("--variant", variant, "apply the variant NAME that the scenario's services declare")
+      ->type_name("NAME");
   command.add_option("--seed", seed, "explore with this seed instead of the scenario's")->type_name("N");
 }
 

@@ -33,7 +33,8 @@ base::Status apply_slots(const std::string& text, Config& config) {
 base::Status apply_lease_time(const std::string& text, Config& config) {
   const auto value = base::parse_duration(text);
   if (!value) return bad("\"lease-time\": " + value.error().message);
-  if (*value < std::chrono::seconds(4)) return bad("\"lease-time\" must be at least 4s: it is renewed every quarter of it");
+  if (*value < std::chrono::seconds(4))
+    return bad("\"lease-time\" must be at least 4s: it is renewed every quarter of it");
   config.lease_time = *value;
   return base::ok();
 }
@@ -73,11 +74,13 @@ base::Status apply(const YAML::Node& root, const std::string& path, Config& conf
       if (key.name == name) known = &key;
     if (known == nullptr) {
       const auto near = base::nearest(name, names);
-      return fail(bad("unknown key \"" + name + "\"; " + (near ? "did you mean \"" + *near + "\"?" : "known are " + base::join_names(names))),
+      return fail(bad("unknown key \"" + name + "\"; " +
+                      (near ? "did you mean \"" + *near + "\"?" : "known are " + base::join_names(names))),
                   entry.first);
     }
     if (!entry.second.IsScalar()) return fail(bad("\"" + name + "\" is a single value"), entry.second);
-    if (auto applied = known->apply(entry.second.Scalar(), config); !applied) return fail(applied.error(), entry.second);
+    if (auto applied = known->apply(entry.second.Scalar(), config); !applied)
+      return fail(applied.error(), entry.second);
   }
   return base::ok();
 }

@@ -13,9 +13,7 @@ namespace {
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-base::Error not_http(const std::string& what) {
-  return {base::ErrorCode::protocol, "not HTTP/1: " + what, {}};
-}
+base::Error not_http(const std::string& what) { return {base::ErrorCode::protocol, "not HTTP/1: " + what, {}}; }
 
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
@@ -29,8 +27,8 @@ bool token_char(char c) {
   return c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
-/// Whether a start line may begin like this. Asked before the line is complete, so that a binary protocol on the port is
-/// recognized by its first bytes instead of being held back until something looks like the end of a head.
+/// Whether a start line may begin like this. Asked before the line is complete, so that a binary protocol on the port
+/// is recognized by its first bytes instead of being held back until something looks like the end of a head.
 bool plausible_start(std::string_view start, HttpReader::Role role) {
   if (role == HttpReader::Role::response) {
     const std::string_view version = "HTTP/1.";
@@ -44,7 +42,8 @@ bool plausible_start(std::string_view start, HttpReader::Role role) {
   if (i == start.size()) return true;
   if (i == 0 || start[i] != ' ') return false;
   const auto rest = start.substr(i);
-  return std::all_of(rest.begin(), rest.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20 || c == '\r'; });
+  return std::all_of(rest.begin(), rest.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0x20 || c == '\r'; });
 }
 
 }  // namespace
@@ -111,7 +110,8 @@ base::Expected<std::size_t> HttpReader::State::feed_head(std::string_view bytes)
       if (line == 0 && !plausible_start(head, role)) return not_http("the first bytes are no start line");
       break;
     }
-    if (head.size() - line < 2 || head[head.size() - 2] != '\r') return not_http("a line of the head does not end in CR LF");
+    if (head.size() - line < 2 || head[head.size() - 2] != '\r')
+      return not_http("a line of the head does not end in CR LF");
     const auto text = std::string_view(head).substr(line, head.size() - line - 2);
     if (line == 0 && (!plausible_start(text, role) || text.find("HTTP/1.") == std::string_view::npos))
       return not_http("the first line is no start line");
@@ -222,9 +222,7 @@ bool HttpReader::in_message() const {
   return state_->phase != State::Phase::head || !state_->head.empty();
 }
 
-const HttpMessage* HttpReader::head() const {
-  return state_->phase == State::Phase::head ? nullptr : &state_->message;
-}
+const HttpMessage* HttpReader::head() const { return state_->phase == State::Phase::head ? nullptr : &state_->message; }
 
 std::optional<HttpMessage> HttpReader::take() {
   if (state_->phase != State::Phase::complete) return std::nullopt;
@@ -238,20 +236,23 @@ std::string format_request(std::string_view method, std::string_view target, std
   // A line break inside a value would begin a header of its own.
   const auto one_line = [](std::string_view text) {
     std::string line(text);
-    std::replace_if(line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
     return line;
   };
   std::string request = one_line(method) + " " + one_line(target.empty() ? "/" : target) + " HTTP/1.1\r\n";
   bool has_host = false;
   std::string lines;
   for (const auto& [name, value] : headers) {
-    if (same_word(name, "content-length") || same_word(name, "connection") || same_word(name, "transfer-encoding")) continue;
+    if (same_word(name, "content-length") || same_word(name, "connection") || same_word(name, "transfer-encoding"))
+      continue;
     if (same_word(name, "host")) has_host = true;
     lines += one_line(name) + ": " + one_line(value) + "\r\n";
   }
   if (!has_host) request += "Host: " + one_line(host) + "\r\n";
   request += lines;
-  const bool bodiless = body.empty() && (method == "GET" || method == "HEAD" || method == "DELETE" || method == "OPTIONS");
+  const bool bodiless =
+      body.empty() && (method == "GET" || method == "HEAD" || method == "DELETE" || method == "OPTIONS");
   if (!bodiless) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   request += "Connection: close\r\n\r\n";
   request += body;

@@ -1,5 +1,5 @@
-// HTTP/1.x message framing for a proxy that forwards bytes untouched: feed what arrives on one direction of a connection
-// and learn where each message begins and ends and what it says. Boost.Beast parses; nothing here does I/O.
+// HTTP/1.x message framing for a proxy that forwards bytes untouched: feed what arrives on one direction of a
+// connection and learn where each message begins and ends and what it says. Boost.Beast parses; nothing here does I/O.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct HttpMessage {
   std::string target;   ///< requests only; path and query as sent
   unsigned status = 0;  ///< responses only
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;     ///< decoded of chunking; at most `body_limit` bytes are kept
+  std::string body;  ///< decoded of chunking; at most `body_limit` bytes are kept
   bool body_truncated = false;
   bool keep_alive = true;
   std::size_t bytes = 0;  ///< length of the whole message on the wire

@@ -40,17 +40,18 @@ class ChunkDecoder {
   }
 
   Phase phase_ = Phase::size;
-  std::uint64_t left_ = 0;        ///< bytes of the current chunk still to come
-  unsigned digits_ = 0;           ///< of the current size
-  std::size_t line_ = 0;          ///< bytes of extensions and trailers so far
-  bool trailer_empty_ = true;     ///< the current trailer line has no character yet
+  std::uint64_t left_ = 0;     ///< bytes of the current chunk still to come
+  unsigned digits_ = 0;        ///< of the current size
+  std::size_t line_ = 0;       ///< bytes of extensions and trailers so far
+  bool trailer_empty_ = true;  ///< the current trailer line has no character yet
 };
 
 inline base::Expected<std::size_t> ChunkDecoder::feed(std::string_view bytes, const Sink& sink) {
   std::size_t taken = 0;
   while (taken < bytes.size() && phase_ != Phase::complete) {
     if (phase_ == Phase::data) {
-      const auto piece = bytes.substr(taken, static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size() - taken)));
+      const auto piece =
+          bytes.substr(taken, static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size() - taken)));
       sink(piece);
       taken += piece.size();
       left_ -= piece.size();
@@ -73,9 +74,12 @@ inline base::Status ChunkDecoder::step(char c) {
         return base::ok();
       }
       if (digits_ == 0) return broken("a chunk without a size");
-      if (c == '\r') phase_ = Phase::size_end;
-      else if (c == ';' || c == ' ' || c == '\t') phase_ = Phase::extension;
-      else return broken("a chunk size that is no hexadecimal number");
+      if (c == '\r')
+        phase_ = Phase::size_end;
+      else if (c == ';' || c == ' ' || c == '\t')
+        phase_ = Phase::extension;
+      else
+        return broken("a chunk size that is no hexadecimal number");
       return base::ok();
     }
     case Phase::extension:
@@ -100,8 +104,10 @@ inline base::Status ChunkDecoder::step(char c) {
     case Phase::trailer:
       if (++line_ > line_limit) return broken("too long trailers");
       if (c == '\n') return broken("a trailer that does not end in CR LF");
-      if (c == '\r') phase_ = Phase::trailer_end;
-      else trailer_empty_ = false;
+      if (c == '\r')
+        phase_ = Phase::trailer_end;
+      else
+        trailer_empty_ = false;
       return base::ok();
     case Phase::trailer_end:
       if (c != '\n') return broken("a trailer that does not end in CR LF");

@@ -1,6 +1,6 @@
 // The event stream's framing: what a leaf says to its node and a node to the coordinator over DEALER -> ROUTER, and the
-// acknowledgements that come back. Two frames a message: a header (msgpack) and the chunk it describes (protocols/event.hpp).
-// Delivery is at least once; (execution, base) lets every receiver drop what it has.
+// acknowledgements that come back. Two frames a message: a header (msgpack) and the chunk it describes
+// (protocols/event.hpp). Delivery is at least once; (execution, base) lets every receiver drop what it has.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BatchHeader {
 struct Ack {
   std::string execution;
   std::uint64_t next = 0;
-  bool complete = false;    ///< the last batch is stored as well
+  bool complete = false;  ///< the last batch is stored as well
 };
 
 std::string encode(const BatchHeader& header);

@@ -92,9 +92,10 @@ std::vector<EventKind> link_kinds() {
   auto connect = ends;
   connect.push_back({"accepted", "whether somebody answered"});
   auto close = ends;
-  close.insert(
-      close.end(),
-      {{"up_bytes", "bytes towards the dialled"}, {"down_bytes", "bytes back"}, {"cause", "who or what ended it"}, {"detail", "why the bytes of an HTTP port were not looked into, or why nobody answered"}});
+  close.insert(close.end(), {{"up_bytes", "bytes towards the dialled"},
+                             {"down_bytes", "bytes back"},
+                             {"cause", "who or what ended it"},
+                             {"detail", "why the bytes of an HTTP port were not looked into, or why nobody answered"}});
   return {
       {events::connect, "A connection was opened.", "link", connect},
       {events::close, "A connection ended.", "link", close},

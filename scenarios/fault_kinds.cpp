@@ -46,7 +46,8 @@ base::Status check_param(const FaultKind& kind, const FaultParameter& parameter,
       return bad(where + "unknown error \"" + name + "\"" + (near ? "; did you mean \"" + *near + "\"?" : ""));
     }
     case Type::count:
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) return bad(where + "expected a whole number from 1");
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0)
+        return bad(where + "expected a whole number from 1");
       return base::ok();
   }
   return base::ok();
@@ -55,20 +56,30 @@ base::Status check_param(const FaultKind& kind, const FaultParameter& parameter,
 }  // namespace
 
 const std::vector<SyscallFamily>& syscall_families() {
-  // `object` decides what a family means: `write` is for files, and sockets, which the same calls serve, belong to `send`.
+  // `object` decides what a family means: `write` is for files, and sockets, which the same calls serve, belong to
+  // `send`.
   static const std::vector<SyscallFamily> list = {
       {"read", {"read", "pread64", "readv", "preadv", "preadv2"}, "file", "reading a file"},
-      {"write", {"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice"}, "file", "writing to a file"},
+      {"write",
+       {"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice"},
+       "file",
+       "writing to a file"},
       {"open", {"open", "openat", "openat2", "creat"}, "file", "opening or creating a file"},
       {"fsync", {"fsync", "fdatasync", "sync_file_range", "msync", "syncfs"}, "file", "making a file durable"},
-      {"rename", {"rename", "renameat", "renameat2", "link", "linkat"}, "file", "renaming or linking a file; the site is the new name"},
+      {"rename",
+       {"rename", "renameat", "renameat2", "link", "linkat"},
+       "file",
+       "renaming or linking a file; the site is the new name"},
       {"unlink", {"unlink", "unlinkat", "rmdir"}, "file", "removing a file or folder"},
       {"mkdir", {"mkdir", "mkdirat"}, "file", "making a folder"},
       {"truncate", {"truncate", "ftruncate"}, "file", "changing a file's length"},
       {"allocate", {"fallocate"}, "file", "reserving space for a file"},
       {"connect", {"connect"}, "socket", "opening a connection"},
       {"accept", {"accept", "accept4"}, "socket", "taking a connection"},
-      {"send", {"sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile", "splice"}, "socket", "sending on a socket"},
+      {"send",
+       {"sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile", "splice"},
+       "socket",
+       "sending on a socket"},
       {"receive", {"recvfrom", "recvmsg", "recvmmsg", "read", "readv"}, "socket", "receiving from a socket"},
   };
   return list;
@@ -189,7 +200,9 @@ base::Status check_params(const FaultKind& kind, const Value& params) {
     if (found == kind.parameters.end()) {
       const auto near = base::nearest(given, known);
       return bad("fault \"" + kind.name + "\" has no parameter \"" + given + "\"" +
-                 (near ? "; did you mean \"" + *near + "\"?" : known.empty() ? "; it has none" : "; it has " + base::join_names(known)));
+                 (near            ? "; did you mean \"" + *near + "\"?"
+                  : known.empty() ? "; it has none"
+                                  : "; it has " + base::join_names(known)));
     }
     if (auto checked = check_param(kind, *found, value); !checked) return checked;
   }
@@ -222,23 +235,31 @@ const std::vector<std::string>& error_names() {
 
 std::string faults_page() {
   std::string out =
-      "# Faults\n\nEvery kind of fault that a scenario can ask for, what proves that it struck, and how it ends. Generated from the "
+      "# Faults\n\nEvery kind of fault that a scenario can ask for, what proves that it struck, and how it ends. "
+      "Generated from the "
       "one definition in\n`scenarios/fault_kinds.cpp`; `leafcutter faults` prints it.\n\n"
       "| fault | what happens | strikes at | parameters | evidence in `fault.fired` | undone | needs |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const auto& kind : fault_kinds()) {
     std::string parameters;
     for (const auto& parameter : kind.parameters)
-      parameters += (parameters.empty() ? "" : "; ") + ("`" + parameter.name + "` (" + std::string(type_name(parameter.type)) + "): ") + parameter.about;
-    auto operations = kind.mechanism == Mechanism::syscall && kind.operations == all_families() ? "every syscall family" : base::join_names(kind.operations);
+      parameters += (parameters.empty() ? "" : "; ") +
+                    ("`" + parameter.name + "` (" + std::string(type_name(parameter.type)) + "): ") + parameter.about;
+    auto operations = kind.mechanism == Mechanism::syscall && kind.operations == all_families()
+                          ? "every syscall family"
+                          : base::join_names(kind.operations);
     if (kind.http_only) operations += " (HTTP ports)";
-    out += "| `" + kind.name + "` | " + kind.about + " | " + operations + " | " + (parameters.empty() ? "none" : parameters) + " | " +
-           kind.evidence + " | " + kind.undo + " | " + kind.capability + " |\n";
+    out += "| `" + kind.name + "` | " + kind.about + " | " + operations + " | " +
+           (parameters.empty() ? "none" : parameters) + " | " + kind.evidence + " | " + kind.undo + " | " +
+           kind.capability + " |\n";
   }
-  out += "\n## Syscall families\n\nA family acts on one class of objects only: `write` never strikes a socket, `send` never strikes a file.\n\n"
-         "| family | object | what it is | calls |\n|---|---|---|---|\n";
+  out +=
+      "\n## Syscall families\n\nA family acts on one class of objects only: `write` never strikes a socket, `send` "
+      "never strikes a file.\n\n"
+      "| family | object | what it is | calls |\n|---|---|---|---|\n";
   for (const auto& family : syscall_families())
-    out += "| `" + family.name + "` | " + family.object + " | " + family.about + " | " + base::join_names(family.calls) + " |\n";
+    out += "| `" + family.name + "` | " + family.object + " | " + family.about + " | " +
+           base::join_names(family.calls) + " |\n";
   return out;
 }
 

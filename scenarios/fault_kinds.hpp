@@ -23,17 +23,17 @@ struct FaultParameter {
 };
 
 struct FaultKind {
-  std::string name;             ///< "errno", "lose-response", ...
+  std::string name;  ///< "errno", "lose-response", ...
   Mechanism mechanism = Mechanism::syscall;
-  std::string about;            ///< one sentence for users
+  std::string about;                    ///< one sentence for users
   std::vector<std::string> operations;  ///< site operations it can strike; for syscalls: family names
-  bool http_only = false;       ///< needs a port with `protocol: http`
-  bool kills = false;           ///< the service dies (and its restart policy decides what follows)
+  bool http_only = false;               ///< needs a port with `protocol: http`
+  bool kills = false;                   ///< the service dies (and its restart policy decides what follows)
   std::vector<FaultParameter> parameters = {};
-  std::string evidence;         ///< what `fault.fired` carries as proof
-  std::string undo;             ///< how and when it ends
-  std::string capability;       ///< what the host must be able to do: "user-namespace", "syscall-notify", or empty
-  int complexity = 0;           ///< simpler kinds have smaller numbers (minimization prefers them)
+  std::string evidence;    ///< what `fault.fired` carries as proof
+  std::string undo;        ///< how and when it ends
+  std::string capability;  ///< what the host must be able to do: "user-namespace", "syscall-notify", or empty
+  int complexity = 0;      ///< simpler kinds have smaller numbers (minimization prefers them)
 };
 
 /// In a fixed order, which is also the order of candidates.
@@ -48,8 +48,8 @@ base::Status check_params(const FaultKind& kind, const Value& params);
 /// files; sockets belong to `send`.
 struct SyscallFamily {
   std::string name;
-  std::vector<std::string> calls;   ///< kernel names on x86-64
-  std::string object;               ///< "file" or "socket"
+  std::vector<std::string> calls;  ///< kernel names on x86-64
+  std::string object;              ///< "file" or "socket"
   std::string about;
 };
 const std::vector<SyscallFamily>& syscall_families();

@@ -13,13 +13,13 @@ namespace leafcutter::scenarios {
 /// Everything wrong with a document, in the order of their places. Never empty on failure.
 struct LoadResult {
   std::optional<Scenario> scenario;
-  std::vector<base::Error> errors;   ///< bad_input; each names line, column, key, what was found, the nearest valid name
-  std::vector<base::Error> warnings; ///< accepted, but probably not meant
+  std::vector<base::Error> errors;  ///< bad_input; each names line, column, key, what was found, the nearest valid name
+  std::vector<base::Error> warnings;  ///< accepted, but probably not meant
 };
 
 struct LoadOptions {
-  std::string variant;               ///< applies the variant of every service that declares it
-  bool check_programs = true;        ///< run[0] must exist and be executable
+  std::string variant;         ///< applies the variant of every service that declares it
+  bool check_programs = true;  ///< run[0] must exist and be executable
 };
 
 /// `path` is a file, or a folder that holds scenario.yaml (or exactly one .yaml file with a `leafcutter` key).

@@ -32,11 +32,11 @@ struct Port {
 /// How a service shows that it is ready.
 struct Readiness {
   enum class By { started, tcp, http, log, command };
-  By by = By::started;                 ///< started: the process exists (no `ready` key)
-  std::string port;                    ///< tcp, http: a port name of this service
-  std::string path;                    ///< http: the target; any 2xx answer is ready
-  std::string pattern;                 ///< log: RE2, searched in each line of standard output and error
-  std::vector<std::string> command;    ///< command: exit 0 is ready; run in the service's own namespaces
+  By by = By::started;               ///< started: the process exists (no `ready` key)
+  std::string port;                  ///< tcp, http: a port name of this service
+  std::string path;                  ///< http: the target; any 2xx answer is ready
+  std::string pattern;               ///< log: RE2, searched in each line of standard output and error
+  std::vector<std::string> command;  ///< command: exit 0 is ready; run in the service's own namespaces
   nanoseconds within = std::chrono::seconds(10);
 };
 
@@ -48,14 +48,15 @@ struct RestartPolicy {
 
 struct Service {
   std::string name;
-  std::vector<std::string> run;        ///< argument vector, `${...}` not yet expanded; run[0] resolved against the scenario's folder when it contains a slash
+  std::vector<std::string> run;  ///< argument vector, `${...}` not yet expanded; run[0] resolved against the scenario's
+                                 ///< folder when it contains a slash
   std::vector<Port> ports;
   std::map<std::string, std::string> environment;
-  std::string seed_data;               ///< folder copied into the fresh data folder, absolute; empty: an empty data folder
+  std::string seed_data;  ///< folder copied into the fresh data folder, absolute; empty: an empty data folder
   std::vector<std::vector<std::string>> prepare;  ///< commands run once before the first start (initdb, ...)
   Readiness ready;
   RestartPolicy restart;
-  std::vector<std::string> needs;      ///< services that must be ready before this one is started
+  std::vector<std::string> needs;  ///< services that must be ready before this one is started
   base::Place where;
 
   const Port* port(const std::string& port_name) const;
@@ -68,37 +69,37 @@ struct Link {
   std::string port;
   Protocol protocol = Protocol::tcp;
   std::uint16_t number = 0;
-  bool only_port = true;               ///< `to` has no other port, so the id needs no port name
+  bool only_port = true;  ///< `to` has no other port, so the id needs no port name
 
-  std::string id() const;              ///< "shop -> broker", or "shop -> broker:admin" where `to` has several ports
+  std::string id() const;  ///< "shop -> broker", or "shop -> broker:admin" where `to` has several ports
 };
 
 /// A predicate over one event: its kind, matchers over attributes (all must hold) and a Lua expression.
 struct Matcher {
   enum class Test { equals, status_class, range, regex, one_of, nested, exists };
   Test test = Test::equals;
-  std::vector<std::string> path;       ///< attribute path: {"json", "id"}
-  Value value;                         ///< equals, one_of (array), exists (bool)
-  int status_class = 0;                ///< status_class: 2 for "2xx"
+  std::vector<std::string> path;            ///< attribute path: {"json", "id"}
+  Value value;                              ///< equals, one_of (array), exists (bool)
+  int status_class = 0;                     ///< status_class: 2 for "2xx"
   std::optional<double> at_least, at_most;  ///< range
-  std::string regex;                   ///< RE2, searched
-  std::vector<Matcher> nested;         ///< paths below `path`
+  std::string regex;                        ///< RE2, searched
+  std::vector<Matcher> nested;              ///< paths below `path`
 };
 
 struct Pattern {
-  std::string event;                   ///< an event kind
+  std::string event;  ///< an event kind
   std::vector<Matcher> matchers;
-  std::vector<std::string> key;        ///< attribute path that gives the key; empty: none
-  std::string where_lua;               ///< Lua expression over the event's attributes; empty: none
-  std::string text;                    ///< as the user wrote it, on one line
+  std::vector<std::string> key;  ///< attribute path that gives the key; empty: none
+  std::string where_lua;         ///< Lua expression over the event's attributes; empty: none
+  std::string text;              ///< as the user wrote it, on one line
 };
 
 /// Command or request that reads state back after the workload has settled and every service is up again.
 struct Check {
-  std::vector<std::string> command;    ///< either a command (in the leaf, scenario folder as working directory) ...
-  std::optional<int> exit;             ///< expected exit status (default 0)
+  std::vector<std::string> command;  ///< either a command (in the leaf, scenario folder as working directory) ...
+  std::optional<int> exit;           ///< expected exit status (default 0)
   std::string http_service, http_port, http_path;  ///< ... or a GET, straight to the service (no link, no fault)
-  std::vector<Matcher> reply;          ///< http: over {status, body, json}; command: over {exit, stdout, json}
+  std::vector<Matcher> reply;  ///< http: over {status, body, json}; command: over {exit, stdout, json}
   nanoseconds within = std::chrono::seconds(10);
 };
 
@@ -106,11 +107,12 @@ struct Property {
   enum class Kind { always, never, eventually, count, check };
   std::string name;
   Kind kind = Kind::never;
-  std::optional<Pattern> for_each;     ///< the antecedent; one obligation for each distinct key
-  Pattern pattern;                     ///< always/never/eventually/count: what is looked for
-  std::vector<Matcher> holds;          ///< always: what each event of `pattern` must satisfy
+  std::optional<Pattern> for_each;  ///< the antecedent; one obligation for each distinct key
+  Pattern pattern;                  ///< always/never/eventually/count: what is looked for
+  std::vector<Matcher> holds;       ///< always: what each event of `pattern` must satisfy
   std::string holds_lua;
-  std::optional<nanoseconds> within;   ///< eventually: measured from the antecedent or the last (re)start, whichever is later
+  std::optional<nanoseconds>
+      within;  ///< eventually: measured from the antecedent or the last (re)start, whichever is later
   std::optional<std::uint64_t> at_least, at_most;  ///< count, for each key
   Check check;
   base::Place where;
@@ -120,28 +122,28 @@ struct Property {
 struct Step {
   enum class Do { request, exchange, command, repeat, parallel, settle };
   Do what = Do::request;
-  std::string label;                   ///< stable name: "post shop/orders", or the user's `name`
+  std::string label;  ///< stable name: "post shop/orders", or the user's `name`
   // request
   std::string method, service, port, target;
   std::map<std::string, std::string> headers;
-  std::optional<std::string> body;     ///< text after ${} expansion; JSON bodies are already dumped
+  std::optional<std::string> body;  ///< text after ${} expansion; JSON bodies are already dumped
   bool json_body = false;
   // exchange: raw bytes over TCP
-  std::string send;                    ///< with C escapes resolved
-  std::string until;                   ///< RE2: read until it matches; empty: read until the peer closes or `within`
+  std::string send;   ///< with C escapes resolved
+  std::string until;  ///< RE2: read until it matches; empty: read until the peer closes or `within`
   // command
   std::vector<std::string> command;
   // expectations over {status, json, body} / {reply} / {exit, stdout, json}; a reply that breaks one is a violation
   std::vector<Matcher> expect;
-  bool reply_required = false;         ///< no reply at all is a violation too, also under faults
+  bool reply_required = false;              ///< no reply at all is a violation too, also under faults
   std::map<std::string, std::string> save;  ///< variable -> Lua expression over the reply
-  std::string when_lua;                ///< skip unless true
-  unsigned retries = 0;                ///< request: again after no reply at all
+  std::string when_lua;                     ///< skip unless true
+  unsigned retries = 0;                     ///< request: again after no reply at all
   nanoseconds within = std::chrono::seconds(5);
   // repeat, parallel
   unsigned times = 1;
-  std::string as;                      ///< loop variable, counts from 1
-  std::vector<Step> steps;             ///< repeat: the body
+  std::string as;                           ///< loop variable, counts from 1
+  std::vector<Step> steps;                  ///< repeat: the body
   std::vector<std::vector<Step>> branches;  ///< parallel
   // settle
   nanoseconds quiet = std::chrono::milliseconds(200);
@@ -150,18 +152,18 @@ struct Step {
 
 /// Which faults the search may choose: `kind` at every site of `lane`.
 struct FaultChoice {
-  std::string kind;                    ///< a name in fault_kinds.hpp
-  std::string lane;                    ///< service name or link id
-  std::string operation;               ///< the site operation it strikes: a syscall family, "request", "connect", "step"
-  std::string path_glob;               ///< syscalls: only resources that match; empty: all of the data folder
-  Value params = Value::object();      ///< checked against the kind
+  std::string kind;                ///< a name in fault_kinds.hpp
+  std::string lane;                ///< service name or link id
+  std::string operation;           ///< the site operation it strikes: a syscall family, "request", "connect", "step"
+  std::string path_glob;           ///< syscalls: only resources that match; empty: all of the data folder
+  Value params = Value::object();  ///< checked against the kind
 };
 
 struct Explore {
-  std::vector<FaultChoice> faults;     ///< in the order written, expanded
+  std::vector<FaultChoice> faults;                          ///< in the order written, expanded
   std::map<std::string, std::vector<std::string>> observe;  ///< service -> syscall families whose sites are watched
-  unsigned at_once = 1;                ///< 1: singles, 2: singles and ordered pairs
-  unsigned occurrences = 1;            ///< highest occurrence of a site that is struck
+  unsigned at_once = 1;                                     ///< 1: singles, 2: singles and ordered pairs
+  unsigned occurrences = 1;                                 ///< highest occurrence of a site that is struck
   std::uint64_t seed = 1;
   std::uint64_t max_leaves = 1000;
   nanoseconds max_time = std::chrono::minutes(10);
@@ -171,15 +173,15 @@ struct Explore {
 struct Scenario {
   int version = 1;
   std::string name, about;
-  std::string file, folder;            ///< absolute
-  std::string variant;                 ///< empty: none
-  std::vector<std::string> variants;   ///< declared by some service, sorted
-  std::vector<Service> services;       ///< in an order that satisfies `needs`
+  std::string file, folder;           ///< absolute
+  std::string variant;                ///< empty: none
+  std::vector<std::string> variants;  ///< declared by some service, sorted
+  std::vector<Service> services;      ///< in an order that satisfies `needs`
   std::vector<Link> links;
   std::vector<Step> workload;
   std::vector<Property> properties;
   Explore explore;
-  std::string text;                    ///< the document as read
+  std::string text;  ///< the document as read
 
   const Service* service(const std::string& service_name) const;
   const Link* link(const std::string& link_id) const;

@@ -23,7 +23,8 @@ std::string Site::text() const { return lane + " " + operation + " " + resource;
 std::string Fault::text() const {
   auto out = kind;
   for (const auto& [name, value] : params.items())
-    out += (out == kind ? "(" : ", ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Value::error_handler_t::replace));
+    out += (out == kind ? "(" : ", ") + name + "=" +
+           (value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Value::error_handler_t::replace));
   if (!params.empty()) out += ")";
   return out + " at " + site.text() + " #" + std::to_string(occurrence);
 }

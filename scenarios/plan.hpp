@@ -27,11 +27,11 @@ struct Fault {
   std::uint32_t occurrence = 1;  ///< counts from 1, in the lane's own order
   Value params = Value::object();
   bool operator==(const Fault&) const = default;
-  std::string text() const;      ///< "crash-after at shop write data:orders.log #2"
+  std::string text() const;  ///< "crash-after at shop write data:orders.log #2"
 };
 
 struct Plan {
-  std::vector<Fault> faults;     ///< in the order of the pair: first fault first
+  std::vector<Fault> faults;          ///< in the order of the pair: first fault first
   std::vector<std::string> schedule;  ///< deviations from the base order; none yet: always empty
   std::string variant;
   bool operator==(const Plan&) const = default;

@@ -1,5 +1,5 @@
-// Patterns and Lua expressions, ready to be asked about events. Lua runs in a sandbox: base, string, table and math without
-// load, dofile, require or any I/O; a bounded number of instructions and bytes per evaluation.
+// Patterns and Lua expressions, ready to be asked about events. Lua runs in a sandbox: base, string, table and math
+// without load, dofile, require or any I/O; a bounded number of instructions and bytes per evaluation.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class LuaExpression {
   LuaExpression& operator=(LuaExpression&&) noexcept;
   ~LuaExpression();
 
-  /// Evaluates with the object's fields as globals (nil where absent). Errors: bad_input (run-time error, instruction or
-  /// memory limit). The same expression may be evaluated any number of times; nothing is carried over.
+  /// Evaluates with the object's fields as globals (nil where absent). Errors: bad_input (run-time error, instruction
+  /// or memory limit). The same expression may be evaluated any number of times; nothing is carried over.
   base::Expected<Value> evaluate(const Value& globals);
 
  private:

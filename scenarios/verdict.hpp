@@ -11,23 +11,23 @@ namespace leafcutter::scenarios {
 enum class Verdict { pass, inconclusive, infra, fail };
 
 enum class Reason {
-  held,               ///< PASS: every property held and every planned fault fired
-  vacuous,            ///< PASS, qualified: a planned fault did not fire
-  property_violated,  ///< FAIL
-  expectation_broken, ///< FAIL: a reply broke its own step's expectation
-  nondeterminism,     ///< FAIL: the same leaf gave two different results
-  timed_out,          ///< INCONCLUSIVE: the leaf's deadline passed
-  not_settled,        ///< INCONCLUSIVE: an obligation was open and the leaf did not settle
-  check_unavailable,  ///< INCONCLUSIVE: a state check could not be run to its end
-  events_dropped,     ///< INFRA: events that a property needed are missing
-  not_ready,          ///< INFRA: a service was never ready although no fault had struck it
-  runner_failed,      ///< INFRA: a proxy, supervisor, recorder or namespace of ours failed
-  node_lost,          ///< INFRA: the node went away
-  unavailable,        ///< INFRA: this host cannot carry the plan out
+  held,                ///< PASS: every property held and every planned fault fired
+  vacuous,             ///< PASS, qualified: a planned fault did not fire
+  property_violated,   ///< FAIL
+  expectation_broken,  ///< FAIL: a reply broke its own step's expectation
+  nondeterminism,      ///< FAIL: the same leaf gave two different results
+  timed_out,           ///< INCONCLUSIVE: the leaf's deadline passed
+  not_settled,         ///< INCONCLUSIVE: an obligation was open and the leaf did not settle
+  check_unavailable,   ///< INCONCLUSIVE: a state check could not be run to its end
+  events_dropped,      ///< INFRA: events that a property needed are missing
+  not_ready,           ///< INFRA: a service was never ready although no fault had struck it
+  runner_failed,       ///< INFRA: a proxy, supervisor, recorder or namespace of ours failed
+  node_lost,           ///< INFRA: the node went away
+  unavailable,         ///< INFRA: this host cannot carry the plan out
 };
 
-std::string_view name(Verdict verdict);   ///< "PASS", "INCONCLUSIVE", "INFRA", "FAIL"
-std::string_view name(Reason reason);     ///< "held", "property-violated", ...
+std::string_view name(Verdict verdict);  ///< "PASS", "INCONCLUSIVE", "INFRA", "FAIL"
+std::string_view name(Reason reason);    ///< "held", "property-violated", ...
 Verdict verdict_of(Reason reason);
 bool parse(std::string_view text, Verdict& out);
 bool parse(std::string_view text, Reason& out);

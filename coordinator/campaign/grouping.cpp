@@ -12,8 +12,8 @@ bool same_place(const scenarios::Fault& a, const scenarios::Fault& b) {
   return a.kind == b.kind && a.site == b.site && a.params == b.params;
 }
 
-/// Each fault of the smaller plan has one of the same kind at the same site in the larger. Occurrences do not matter: a fault
-/// that makes a service try again moves what was its third visit to the fourth, and the defect stays the same.
+/// Each fault of the smaller plan has one of the same kind at the same site in the larger. Occurrences do not matter: a
+/// fault that makes a service try again moves what was its third visit to the fourth, and the defect stays the same.
 bool contains(const Plan& larger, const Plan& smaller) {
   if (larger.faults.size() <= smaller.faults.size()) return false;
   std::vector<bool> taken(larger.faults.size(), false);

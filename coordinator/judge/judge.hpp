@@ -1,5 +1,5 @@
-// From a leaf's trace to its verdict: a pure function of scenario, plan and events. State is fresh for every leaf; one pass
-// over the trace, memory bounded by the open obligations.
+// From a leaf's trace to its verdict: a pure function of scenario, plan and events. State is fresh for every leaf; one
+// pass over the trace, memory bounded by the open obligations.
 #pragma once
 
 #include <string>
@@ -29,11 +29,11 @@ struct Violation {
 struct Judgement {
   scenarios::Verdict verdict = scenarios::Verdict::pass;
   scenarios::Reason reason = scenarios::Reason::held;
-  std::string detail;                     ///< one sentence when not PASS(held)
-  std::vector<Violation> violations;      ///< in scenario order
-  std::vector<bool> fired;                ///< for each planned fault
-  std::vector<std::string> open;          ///< obligations that the end of the trace left undecided
-  std::vector<std::string> vacuous;       ///< properties whose antecedent never came about
+  std::string detail;                 ///< one sentence when not PASS(held)
+  std::vector<Violation> violations;  ///< in scenario order
+  std::vector<bool> fired;            ///< for each planned fault
+  std::vector<std::string> open;      ///< obligations that the end of the trace left undecided
+  std::vector<std::string> vacuous;   ///< properties whose antecedent never came about
 };
 
 /// `events` in the order recorded. A trace without `leaf.end` is judged as INFRA(runner_failed).

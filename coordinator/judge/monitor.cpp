@@ -198,7 +198,8 @@ class SafetyMonitor final : public KeyedMonitor {
     const auto what = one_line_text(one_line(event), 160);
     if (!always) return what + ", which must never happen (\"" + pattern_.text() + "\")";
     auto wanted = describe(property_.holds);
-    if (!property_.holds_lua.empty()) wanted += wanted.empty() ? property_.holds_lua : " and (" + property_.holds_lua + ")";
+    if (!property_.holds_lua.empty())
+      wanted += wanted.empty() ? property_.holds_lua : " and (" + property_.holds_lua + ")";
     return what + " breaks \"" + wanted + "\", which every \"" + pattern_.text() + "\" must satisfy";
   }
 

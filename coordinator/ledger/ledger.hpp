@@ -1,5 +1,6 @@
-// What is remembered: SQLite in WAL mode, synchronous FULL, one transaction for each accepted result. Killed at any instant
-// it loses nothing that was accepted; a result is accepted once per execution. Blobs (traces) are files named by digest beside it.
+// What is remembered: SQLite in WAL mode, synchronous FULL, one transaction for each accepted result. Killed at any
+// instant it loses nothing that was accepted; a result is accepted once per execution. Blobs (traces) are files named
+// by digest beside it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,13 @@
 namespace leafcutter::coordinator {
 
 struct CampaignRow {
-  std::string name;                ///< campaign_name()
+  std::string name;  ///< campaign_name()
   std::string scenario_file, scenario_text, identity, variant;
   std::uint64_t seed = 0;
-  std::string state;               ///< "running", "complete", "cut" (budget or time)
+  std::string state;  ///< "running", "complete", "cut" (budget or time)
   std::string detail;
-  std::int64_t started_unix = 0;   ///< for people only; no decision depends on it
-  std::int64_t elapsed_ms = 0;     ///< so far, over every time it was resumed; for people only
+  std::int64_t started_unix = 0;  ///< for people only; no decision depends on it
+  std::int64_t elapsed_ms = 0;    ///< so far, over every time it was resumed; for people only
 };
 
 /// Why a leaf is run; explored leaves count, the others serve findings.
@@ -31,7 +32,7 @@ enum class Purpose { explore, confirm, control, minimize, replay };
 std::string_view name(Purpose purpose);
 
 struct Result {
-  std::string execution;           ///< "<address>#<attempt>"
+  std::string execution;  ///< "<address>#<attempt>"
   std::string address;
   Purpose purpose = Purpose::explore;
   scenarios::Plan plan;
@@ -41,7 +42,7 @@ struct Result {
   std::vector<bool> fired;
   std::vector<SiteCount> sites;
   std::vector<Violation> violations;
-  std::string trace;               ///< digest of the stored trace, or empty when not kept
+  std::string trace;  ///< digest of the stored trace, or empty when not kept
   std::string node;
   std::uint64_t events = 0;
   std::int64_t wall_ms = 0;
@@ -49,8 +50,8 @@ struct Result {
 
 class Ledger {
  public:
-  /// Opens or creates `folder`/ledger.db and `folder`/blobs. Errors: io, conflict (another process has it open), bad_input (made
-  /// by a newer version).
+  /// Opens or creates `folder`/ledger.db and `folder`/blobs. Errors: io, conflict (another process has it open),
+  /// bad_input (made by a newer version).
   static base::Expected<std::unique_ptr<Ledger>> open(const std::string& folder);
   ~Ledger();
 
@@ -72,8 +73,8 @@ class Ledger {
   base::Status save_finding(const std::string& campaign, const Finding& finding);
   base::Expected<std::vector<Finding>> findings(const std::string& campaign);
 
-  base::Expected<std::string> store_blob(std::string_view bytes);   ///< its SHA-256
-  base::Expected<std::string> load_blob(const std::string& digest); ///< verified
+  base::Expected<std::string> store_blob(std::string_view bytes);    ///< its SHA-256
+  base::Expected<std::string> load_blob(const std::string& digest);  ///< verified
 
  private:
   struct State;

@@ -54,13 +54,13 @@ class PairsBuilder {
     }
   }
 
-  // The same fault at another visit of its site fails by itself: with a first fault that only brings further visits about, it
-  // would fail the same way.
+  // The same fault at another visit of its site fails by itself: with a first fault that only brings further visits
+  // about, it would fail the same way.
   bool fails_elsewhere(const Fault& fault) const {
     for (Index i = 0; i < first_new_; ++i) {
       const auto& known = header_.candidates[i];
-      if (outcomes_[i] && outcomes_[i]->verdict == Verdict::fail && known.kind == fault.kind && known.site == fault.site &&
-          known.params == fault.params)
+      if (outcomes_[i] && outcomes_[i]->verdict == Verdict::fail && known.kind == fault.kind &&
+          known.site == fault.site && known.params == fault.params)
         return true;
     }
     return false;

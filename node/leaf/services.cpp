@@ -47,7 +47,8 @@ bool Services::moves(const std::string& name, const Seen& seen) const {
 bool Services::wait_steady(Deadline deadline) const {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const bool steady = std::none_of(seen_.begin(), seen_.end(), [this](const auto& entry) { return moves(entry.first, entry.second); });
+    const bool steady = std::none_of(seen_.begin(), seen_.end(),
+                                     [this](const auto& entry) { return moves(entry.first, entry.second); });
     if (steady || std::chrono::steady_clock::now() >= deadline) return steady;
     steady_.wait_until(lock, deadline);  // every end and every change of a service is told
   }

@@ -103,8 +103,8 @@ void Workload::strike(const std::string& label) {
   for (const auto& service : context_.scenario.services) {
     const auto visit = context_.sites.visit({service.name, "step", label});
     for (const auto& hit : visit.strikes) {
-      // Between two steps a service may still be at work on the last one. A crash in the middle of that would strike now here, now
-      // there; the places inside are what the syscall faults are for.
+      // Between two steps a service may still be at work on the last one. A crash in the middle of that would strike
+      // now here, now there; the places inside are what the syscall faults are for.
       std::vector<std::string> busy;
       wait_quiet(quiet_before_crash, after(std::chrono::seconds(2)), busy);
       const auto pid = services_.crash(service.name);

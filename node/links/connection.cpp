@@ -26,7 +26,8 @@ std::size_t capacity_for(const scenarios::Link& link) {
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<LinkContext> context, std::uint64_t number, base::UniqueFd caller, bool caller_is_v6)
+Connection::Connection(std::shared_ptr<LinkContext> context, std::uint64_t number, base::UniqueFd caller,
+                       bool caller_is_v6)
     : context_(std::move(context)),
       number_(number),
       caller_(context_->proxy.io, caller_is_v6 ? tcp::v6() : tcp::v4(), caller.release()),
@@ -36,7 +37,8 @@ Connection::Connection(std::shared_ptr<LinkContext> context, std::uint64_t numbe
       deadline_(context_->proxy.io),
       wake_(context_->proxy.io),
       poll_(context_->proxy.io) {
-  if (context_->link.protocol == scenarios::Protocol::http) tap_ = std::make_unique<HttpTap>(*context_, static_cast<Wire&>(*this));
+  if (context_->link.protocol == scenarios::Protocol::http)
+    tap_ = std::make_unique<HttpTap>(*context_, static_cast<Wire&>(*this));
 }
 
 void Connection::start() {
@@ -149,7 +151,8 @@ bool Connection::take(Direction& direction) {
 void Connection::arrived(Direction& direction, std::size_t bytes) {
   const bool up = is_up(direction);
   if (up && strikes_.final && strikes_.final->end == LinkStrikes::End::reset) {
-    context_->fired(strikes_.final->index, {{"conn", number_}, {"bytes", bytes}, {"bytes_forwarded", 0}}, context_->link.from);
+    context_->fired(strikes_.final->index, {{"conn", number_}, {"bytes", bytes}, {"bytes_forwarded", 0}},
+                    context_->link.from);
     direction.buffer.drop_everything();
     strike_reset("reset", strikes_.final->index);
     return;
@@ -202,8 +205,10 @@ bool Connection::give(Direction& direction) {
   // The callee is gone; what it said before it went is still to be read and brought to the caller.
   direction.broken = true;
   direction.buffer.drop_everything();
-  if (down_.ended) callee_lost();
-  else resume();
+  if (down_.ended)
+    callee_lost();
+  else
+    resume();
   return true;
 }
 
@@ -232,9 +237,9 @@ void Connection::begin_delay(Direction& direction) {
     const std::chrono::duration<double, std::milli> actual = Clock::now() - direction.first_bytes;
     for (const auto& delay : self->strikes_.delays) {
       const std::chrono::duration<double, std::milli> scheduled = delay.length;
-      self->context_->fired(delay.index,
-                            {{"conn", self->number_}, {"scheduled_ms", scheduled.count()}, {"actual_ms", actual.count()}},
-                            self->is_up(direction) ? self->context_->link.to : self->context_->link.from);
+      self->context_->fired(
+          delay.index, {{"conn", self->number_}, {"scheduled_ms", scheduled.count()}, {"actual_ms", actual.count()}},
+          self->is_up(direction) ? self->context_->link.to : self->context_->link.from);
     }
     self->pump(direction);
   });
@@ -274,10 +279,11 @@ void Connection::await_readable(Direction& direction) {
 void Connection::await_writable(Direction& direction) {
   if (direction.writing) return;
   direction.writing = true;
-  direction.out.async_wait(Socket::wait_write, [self = shared_from_this(), &direction](const boost::system::error_code&) {
-    direction.writing = false;
-    self->pump(direction);
-  });
+  direction.out.async_wait(Socket::wait_write,
+                           [self = shared_from_this(), &direction](const boost::system::error_code&) {
+                             direction.writing = false;
+                             self->pump(direction);
+                           });
 }
 
 // --- what the tap asks for ---
@@ -311,8 +317,10 @@ void Connection::strike_blackhole(std::size_t fault) {
   if (withheld_ > 0) await_caller();
   up_.buffer.drop_everything();
   down_.buffer.drop_everything();
-  if (up_.ended) end("fault:blackhole");
-  else resume();
+  if (up_.ended)
+    end("fault:blackhole");
+  else
+    resume();
 }
 
 }  // namespace leafcutter::node

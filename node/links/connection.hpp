@@ -1,5 +1,5 @@
-// One connection of a link: the caller's socket, the callee's socket, and the bytes between them. Carries out what strikes
-// the connection as a whole; what strikes a single request is the tap's.
+// One connection of a link: the caller's socket, the callee's socket, and the bytes between them. Carries out what
+// strikes the connection as a whole; what strikes a single request is the tap's.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -51,11 +51,11 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
     Socket& in;
     Socket& out;
     HeldBuffer buffer;
-    bool ended = false;    ///< no more bytes come
-    bool shut = false;     ///< and the other side has been told
-    bool broken = false;   ///< `out` takes no more bytes
-    bool reading = false;  ///< waits for `in` to become readable
-    bool writing = false;  ///< waits for `out` to become writable
+    bool ended = false;                         ///< no more bytes come
+    bool shut = false;                          ///< and the other side has been told
+    bool broken = false;                        ///< `out` takes no more bytes
+    bool reading = false;                       ///< waits for `in` to become readable
+    bool writing = false;                       ///< waits for `out` to become writable
     bool delay_begun = false, delayed = false;  ///< latency at connect: its first bytes (and what follows them) wait
     Clock::time_point first_bytes;
     boost::asio::steady_timer timer;
@@ -106,17 +106,17 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   Direction up_, down_;
   std::unique_ptr<HttpTap> tap_;  ///< on http links
   Phase phase_ = Phase::connecting;
-  LinkStrikes strikes_;           ///< of the connect site
-  std::size_t attempt_ = 0;       ///< next of the upstream endpoints
+  LinkStrikes strikes_;      ///< of the connect site
+  std::size_t attempt_ = 0;  ///< next of the upstream endpoints
   boost::asio::steady_timer deadline_, wake_, poll_;
   Clock::time_point poll_until_;
   bool resuming_ = false;
-  bool reporting_ = false;        ///< bytes to a caller that sends no more: did they arrive, or was it gone?
+  bool reporting_ = false;  ///< bytes to a caller that sends no more: did they arrive, or was it gone?
   bool caller_gone_ = false;
   std::string cause_, detail_;
   std::optional<std::size_t> ending_fault_;  ///< its effect is over when the connection is
   std::uint64_t withheld_ = 0;
-  std::string awaited_;           ///< what the activity calls a caller that waits for a blackholed answer
+  std::string awaited_;  ///< what the activity calls a caller that waits for a blackholed answer
 };
 
 }  // namespace leafcutter::node

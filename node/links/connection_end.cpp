@@ -75,8 +75,10 @@ void Connection::drain(const std::string& cause) {
 
 void Connection::check_drained() {
   if (!down_.buffer.leaving().empty() && !down_.broken) {
-    if (Clock::now() < poll_until_) poll_again(&Connection::check_drained);
-    else end(cause_);
+    if (Clock::now() < poll_until_)
+      poll_again(&Connection::check_drained);
+    else
+      end(cause_);
     return;
   }
   if (arrival(caller_.native_handle()) == Arrival::under_way && Clock::now() < poll_until_) {
@@ -102,8 +104,10 @@ void Connection::caller_lost() {
     if (tap_) tap_->up_ended();
   }
   if (phase_ == Phase::over) return;
-  if (up_.buffer.empty()) end("caller-reset");
-  else resume();
+  if (up_.buffer.empty())
+    end("caller-reset");
+  else
+    resume();
 }
 
 void Connection::callee_lost() {
@@ -111,8 +115,8 @@ void Connection::callee_lost() {
   drain("callee-reset");
 }
 
-// A caller whose bytes went into a blackhole still waits for an answer: nothing is quiet before it has given up. What it
-// sends into the hole meanwhile is no movement.
+// A caller whose bytes went into a blackhole still waits for an answer: nothing is quiet before it has given up. What
+// it sends into the hole meanwhile is no movement.
 void Connection::await_caller() {
   if (!awaited_.empty()) return;
   awaited_ = "blackholed connection " + context_->id + " #" + std::to_string(number_);
@@ -131,7 +135,8 @@ void Connection::end(const std::string& cause) {
   cause_ = cause;
   caller_left();
   if (tap_) tap_->connection_ended(outcome_for(cause));
-  // A caller whose connection fails must not take it for an orderly end; the same holds for a callee whose caller vanished.
+  // A caller whose connection fails must not take it for an orderly end; the same holds for a callee whose caller
+  // vanished.
   if (cause == "refused" || cause == "callee-reset" || (by_fault(cause) && cause != "fault:blackhole"))
     reset_on_close(caller_.native_handle());
   if (cause == "caller-reset" && callee_.is_open()) reset_on_close(callee_.native_handle());
@@ -141,8 +146,8 @@ void Connection::end(const std::string& cause) {
   for (auto* timer : {&deadline_, &wake_, &poll_, &up_.timer, &down_.timer}) timer->cancel();
   auto& sites = context_->proxy.sites;
   if (ending_fault_)
-    sites.undone(*ending_fault_, cause == "fault:blackhole" ? "the caller closed the connection; " + std::to_string(withheld_) +
-                                                                  " bytes were withheld"
+    sites.undone(*ending_fault_, cause == "fault:blackhole" ? "the caller closed the connection; " +
+                                                                  std::to_string(withheld_) + " bytes were withheld"
                                                             : "the connection is closed; later ones are let through");
   for (const auto& delay : strikes_.delays) sites.undone(delay.index, "the delayed connection is closed");
   record_close();

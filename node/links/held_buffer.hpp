@@ -1,5 +1,5 @@
-// The bytes that are on their way through a proxy in one direction. Bytes arrive, are looked at, are allowed to leave and
-// leave, in this order; what is not allowed yet is held back, and what has been looked at may be withdrawn.
+// The bytes that are on their way through a proxy in one direction. Bytes arrive, are looked at, are allowed to leave
+// and leave, in this order; what is not allowed yet is held back, and what has been looked at may be withdrawn.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,8 @@ Value reply_part(const Exchange& exchange, bool delivered) {
 }
 
 Value reply_attributes(const LinkContext& context, const Exchange& exchange) {
-  Value attrs = {{"from", context.link.to},      {"to", context.link.from},   {"port", context.link.port},
-                 {"method", exchange.method},    {"path", exchange.path},     {"status", exchange.response->status}};
+  Value attrs = {{"from", context.link.to},   {"to", context.link.from}, {"port", context.link.port},
+                 {"method", exchange.method}, {"path", exchange.path},   {"status", exchange.response->status}};
   add_body(attrs, *exchange.response);
   auto request = Value::object();
   add_body(request, exchange.request);
@@ -63,18 +63,14 @@ Exchange begin_exchange(LinkContext& context, const protocols::HttpMessage& head
 void end_exchange(LinkContext& context, Exchange& exchange, Outcome outcome) {
   auto& recorder = context.proxy.recorder;
   const bool delivered = outcome == Outcome::replied;
-  Value attrs = {{"from", context.link.from},
-                 {"to", context.link.to},
-                 {"port", context.link.port},
-                 {"method", exchange.method},
-                 {"path", exchange.path},
-                 {"query", exchange.query},
-                 {"outcome", name_of(outcome)},
-                 {"started_ms", milliseconds(exchange.started)}};
+  Value attrs = {{"from", context.link.from},   {"to", context.link.to},
+                 {"port", context.link.port},   {"method", exchange.method},
+                 {"path", exchange.path},       {"query", exchange.query},
+                 {"outcome", name_of(outcome)}, {"started_ms", milliseconds(exchange.started)}};
   add_body(attrs, exchange.request);
   if (exchange.response) attrs["reply"] = reply_part(exchange, delivered);
-  const auto asked = recorder.record(context.id, events::request, std::move(attrs),
-                                     {exchange.request_clock, exchange.response_clock});
+  const auto asked =
+      recorder.record(context.id, events::request, std::move(attrs), {exchange.request_clock, exchange.response_clock});
   if (delivered) {
     const auto answered = recorder.record(context.id, events::reply, reply_attributes(context, exchange), {asked});
     recorder.deliver(context.link.from, answered);

@@ -21,16 +21,16 @@ enum class Outcome {
 struct Exchange {
   std::string method, path, query, label;
   std::chrono::nanoseconds started{0};
-  VectorClock request_clock;             ///< what the caller had seen when it asked
+  VectorClock request_clock;  ///< what the caller had seen when it asked
   protocols::HttpMessage request;
   bool request_complete = false;
-  bool waits_for_continue = false;       ///< the body is only sent once the callee has asked for it
-  bool forwarded = false;                ///< no fault holds it back (any more)
-  std::optional<std::size_t> lose;       ///< the fault that takes its response
-  bool responding = false;               ///< the head of the final response has arrived
+  bool waits_for_continue = false;  ///< the body is only sent once the callee has asked for it
+  bool forwarded = false;           ///< no fault holds it back (any more)
+  std::optional<std::size_t> lose;  ///< the fault that takes its response
+  bool responding = false;          ///< the head of the final response has arrived
   std::optional<protocols::HttpMessage> response;
-  VectorClock response_clock;            ///< what the callee had seen when it had responded
-  std::uint64_t response_end = 0;        ///< where the response ends in what leaves towards the caller
+  VectorClock response_clock;      ///< what the callee had seen when it had responded
+  std::uint64_t response_end = 0;  ///< where the response ends in what leaves towards the caller
 };
 
 /// Begins an exchange at a request whose head has arrived; it counts as under way from now on.

@@ -100,9 +100,10 @@ void HttpTap::woken() {
 void HttpTap::release_delay() {
   const auto actual = Clock::now() - arrival_;
   for (const auto& delay : strikes_.delays) {
-    context_.fired(delay.index,
-                   {{"conn", wire_.number()}, {"scheduled_ms", milliseconds(delay.length)}, {"actual_ms", milliseconds(actual)}},
-                   context_.link.to);
+    context_.fired(
+        delay.index,
+        {{"conn", wire_.number()}, {"scheduled_ms", milliseconds(delay.length)}, {"actual_ms", milliseconds(actual)}},
+        context_.link.to);
     context_.proxy.sites.undone(delay.index, "the request was let go");
   }
 }
@@ -130,7 +131,8 @@ void HttpTap::strike() {
     end(*exchange, Outcome::blackholed);
     wire_.strike_blackhole(index);
   } else {
-    context_.fired(index, {{"conn", wire_.number()}, {"request_bytes", held}, {"bytes_forwarded", 0}}, context_.link.from);
+    context_.fired(index, {{"conn", wire_.number()}, {"request_bytes", held}, {"bytes_forwarded", 0}},
+                   context_.link.from);
     end(*exchange, Outcome::reset);
     wire_.strike_reset("reset", index);
   }
@@ -157,8 +159,10 @@ void HttpTap::down_arrived() {
       response_head(*exchange, head->status);
     if (!plain_.empty()) break;
     auto message = responses_.take();
-    if (!exchange->lose || (message && interim(message->status))) down.allow();
-    else if (exchange->responding) down.drop_held();
+    if (!exchange->lose || (message && interim(message->status)))
+      down.allow();
+    else if (exchange->responding)
+      down.drop_held();
     if (message && !response_complete(std::move(*message))) break;
   }
   if (!plain_.empty() && !struck_) {
@@ -236,8 +240,10 @@ void HttpTap::down_left() {
     any = true;
   }
   if (!any || struck_) return;
-  if (gate_ == Gate::striking) try_strike();
-  else up_arrived();
+  if (gate_ == Gate::striking)
+    try_strike();
+  else
+    up_arrived();
   if (!struck_) wire_.resume();
 }
 

@@ -1,5 +1,5 @@
-// Reads along on a connection that speaks HTTP: tells messages apart without changing a byte of them, visits the site of
-// each request before any of it goes on, carries out what strikes there, and records what became of each exchange.
+// Reads along on a connection that speaks HTTP: tells messages apart without changing a byte of them, visits the site
+// of each request before any of it goes on, carries out what strikes there, and records what became of each exchange.
 #pragma once
 
 #include <chrono>
@@ -43,8 +43,8 @@ class HttpTap {
   void up_ended();      ///< and no more will come
   void down_arrived();  ///< bytes from the callee are in down()
   void down_ended();
-  void down_left();     ///< bytes have reached the caller
-  void woken();         ///< the time given to wake_at() has come
+  void down_left();  ///< bytes have reached the caller
+  void woken();      ///< the time given to wake_at() has come
 
   /// The connection is over; whatever is under way ends with `outcome`.
   void connection_ended(Outcome outcome);
@@ -74,9 +74,9 @@ class HttpTap {
   Wire& wire_;
   protocols::HttpReader requests_{protocols::HttpReader::Role::request};
   protocols::HttpReader responses_{protocols::HttpReader::Role::response};
-  std::shared_ptr<Exchange> reading_;                ///< whose request is still arriving
-  std::deque<std::shared_ptr<Exchange>> awaiting_;   ///< no complete response yet, in order
-  std::deque<std::shared_ptr<Exchange>> delivering_; ///< response complete, not all of it has left
+  std::shared_ptr<Exchange> reading_;                 ///< whose request is still arriving
+  std::deque<std::shared_ptr<Exchange>> awaiting_;    ///< no complete response yet, in order
+  std::deque<std::shared_ptr<Exchange>> delivering_;  ///< response complete, not all of it has left
   // The newest request of `awaiting_`, while a fault holds it back.
   Gate gate_ = Gate::open;
   LinkStrikes strikes_;

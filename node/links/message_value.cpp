@@ -55,7 +55,8 @@ std::optional<Value> as_json(const protocols::HttpMessage& message) {
 }  // namespace
 
 std::string printable(std::string_view bytes, std::size_t limit) {
-  static constexpr std::array<char, 16> hex = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
+  static constexpr std::array<char, 16> hex = {'0', '1', '2', '3', '4', '5', '6', '7',
+                                               '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
   std::string text;
   while (!bytes.empty()) {
     const auto length = sequence(bytes);
@@ -75,8 +76,10 @@ std::string printable(std::string_view bytes, std::size_t limit) {
 
 void add_body(Value& attrs, const protocols::HttpMessage& message) {
   if (message.body.empty()) return;
-  if (auto json = as_json(message)) attrs["json"] = std::move(*json);
-  else attrs["body"] = printable(message.body, text_limit);
+  if (auto json = as_json(message))
+    attrs["json"] = std::move(*json);
+  else
+    attrs["body"] = printable(message.body, text_limit);
 }
 
 }  // namespace leafcutter::node

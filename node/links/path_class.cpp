@@ -14,8 +14,10 @@ bool hexadecimal(char c) { return digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A
 bool identifier(std::string_view segment) {
   std::size_t digits = 0;
   for (const char c : segment) {
-    if (hexadecimal(c)) ++digits;
-    else if (c != '-') return false;
+    if (hexadecimal(c))
+      ++digits;
+    else if (c != '-')
+      return false;
   }
   return digits >= 8 && std::any_of(segment.begin(), segment.end(), digit);
 }
@@ -26,8 +28,10 @@ void append_segment(std::string& out, std::string_view segment) {
     return;
   }
   for (std::size_t i = 0; i < segment.size(); ++i) {
-    if (!digit(segment[i])) out += segment[i];
-    else if (i == 0 || !digit(segment[i - 1])) out += '#';
+    if (!digit(segment[i]))
+      out += segment[i];
+    else if (i == 0 || !digit(segment[i - 1]))
+      out += '#';
   }
 }
 

@@ -14,8 +14,9 @@ struct RequestTarget {
 /// Splits a request target in any of its forms (RFC 9112, section 3.2).
 RequestTarget split_target(std::string_view target);
 
-/// `/orders/order-17` -> `/orders/order-#`: each run of digits becomes `#`, and so does a whole segment that is a UUID or a
-/// hexadecimal number of eight digits or more, since the letters of such names change as their digits do. At most 200 bytes.
+/// `/orders/order-17` -> `/orders/order-#`: each run of digits becomes `#`, and so does a whole segment that is a UUID
+/// or a hexadecimal number of eight digits or more, since the letters of such names change as their digits do. At most
+/// 200 bytes.
 std::string path_class(std::string_view path);
 
 }  // namespace leafcutter::node

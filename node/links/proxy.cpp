@@ -105,18 +105,19 @@ struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
   }
 };
 
-LinkProxy::LinkProxy(ProxyContext context, scenarios::Link link, std::vector<base::UniqueFd> listeners, OpenSocket open_socket,
-                     std::vector<tcp::endpoint> upstream)
+LinkProxy::LinkProxy(ProxyContext context, scenarios::Link link, std::vector<base::UniqueFd> listeners,
+                     OpenSocket open_socket, std::vector<tcp::endpoint> upstream)
     : state_(std::make_shared<State>()) {
   auto& io = context.io;
   if (!context.clock)
     context.clock = [begin = std::chrono::steady_clock::now()] { return std::chrono::steady_clock::now() - begin; };
   const auto id = link.id();
-  state_->context = std::make_shared<LinkContext>(LinkContext{
-      std::move(context), std::move(link), id, std::move(open_socket), std::move(upstream),
-      [weak = std::weak_ptr(state_)](Connection& connection) {
-        if (const auto state = weak.lock()) state->ended(connection);
-      }});
+  state_->context = std::make_shared<LinkContext>(LinkContext{std::move(context), std::move(link), id,
+                                                              std::move(open_socket), std::move(upstream),
+                                                              [weak = std::weak_ptr(state_)](Connection& connection) {
+                                                                if (const auto state = weak.lock())
+                                                                  state->ended(connection);
+                                                              }});
   for (auto& fd : listeners) {
     sockaddr_storage address{};
     socklen_t length = sizeof address;

@@ -27,8 +27,8 @@ struct LinkStrikes {
   std::chrono::nanoseconds delay() const;
 };
 
-/// Strikes of kinds that this operation does not know, and delays without a length, strike nothing: they never fire, which
-/// the judge then says.
+/// Strikes of kinds that this operation does not know, and delays without a length, strike nothing: they never fire,
+/// which the judge then says.
 LinkStrikes link_strikes(const SiteBook::Visit& visit);
 
 }  // namespace leafcutter::node

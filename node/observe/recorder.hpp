@@ -19,13 +19,13 @@ using protocols::VectorClock;
 
 class Recorder {
  public:
-  using Sink = std::function<void(Event)>;           ///< called in recording order, under the recorder's lock: must not block
+  using Sink = std::function<void(Event)>;  ///< called in recording order, under the recorder's lock: must not block
   using Clock = std::function<std::chrono::nanoseconds()>;  ///< monotonic, since the leaf began
 
   Recorder(Clock clock, Sink sink);
 
-  /// Records an event of `lane` that happened after everything in `causes`; returns the event's own clock, to be handed to
-  /// whatever it causes.
+  /// Records an event of `lane` that happened after everything in `causes`; returns the event's own clock, to be handed
+  /// to whatever it causes.
   VectorClock record(const std::string& lane, const std::string& kind, Value attrs,
                      std::initializer_list<VectorClock> causes = {});
 

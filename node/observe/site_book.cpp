@@ -13,8 +13,9 @@ SiteBook::SiteBook(scenarios::Plan plan, Recorder& recorder) : plan_(std::move(p
 void SiteBook::arm() {
   for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
     const auto& fault = plan_.faults[i];
-    recorder_.record("leaf", events::fault_armed,
-                     {{"fault", i}, {"kind", fault.kind}, {"site", fault.site.text()}, {"occurrence", fault.occurrence}});
+    recorder_.record(
+        "leaf", events::fault_armed,
+        {{"fault", i}, {"kind", fault.kind}, {"site", fault.site.text()}, {"occurrence", fault.occurrence}});
   }
 }
 
@@ -35,7 +36,10 @@ void SiteBook::fired(std::size_t index, Value evidence) {
   }
   const auto& fault = plan_.faults.at(index);
   recorder_.record(fault.site.lane, events::fault_fired,
-                   {{"fault", index}, {"kind", fault.kind}, {"site", fault.site.text()}, {"occurrence", fault.occurrence},
+                   {{"fault", index},
+                    {"kind", fault.kind},
+                    {"site", fault.site.text()},
+                    {"occurrence", fault.occurrence},
                     {"evidence", std::move(evidence)}});
 }
 

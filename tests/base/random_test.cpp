@@ -11,7 +11,8 @@ namespace {
 TEST(Philox, AnswersAsRandom123Does) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr auto ones = 0xffffffffu;
-  EXPECT_EQ(philox({ones, ones, ones, ones}, {ones, ones}), (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({ones, ones, ones, ones}, {ones, ones}),
+            (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
 }
 
 TEST(SplitMix, AnswersAsPublished) {
@@ -25,7 +26,8 @@ TEST(Fnv1a, AnswersAsPublished) {
 }
 
 TEST(Stream, DependsOnKeyNameAndLeafAlone) {
-  Stream a(1, "faults", 7), same(1, "faults", 7), other_key(2, "faults", 7), other_name(1, "order", 7), other_leaf(1, "faults", 8);
+  Stream a(1, "faults", 7), same(1, "faults", 7), other_key(2, "faults", 7), other_name(1, "order", 7),
+      other_leaf(1, "faults", 8);
   const auto first = a.next();
   EXPECT_EQ(first, same.next());
   EXPECT_NE(first, other_key.next());

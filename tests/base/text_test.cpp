@@ -24,7 +24,8 @@ TEST(Duration, ReadsWhatItWrites) {
 TEST(Duration, RefusesWhatIsNone) {
   for (const auto* text : {"", "5", "s", "-1s", "1.5s", "5 s", "5sec", "99999999999999999999s", "9999999999999h"})
     EXPECT_FALSE(parse_duration(text).ok()) << text;
-  EXPECT_EQ(parse_duration("5").error().message, "\"5\" is not a duration: the unit is missing (ns, us, ms, s, m or h)");
+  EXPECT_EQ(parse_duration("5").error().message,
+            "\"5\" is not a duration: the unit is missing (ns, us, ms, s, m or h)");
 }
 
 TEST(ErrorText, NamesThePlace) {

@@ -22,7 +22,8 @@ TEST(FaultsPage, IsUpToDate) {
 TEST(FaultKinds, AreDefinedWhole) {
   for (const auto& kind : fault_kinds()) {
     EXPECT_EQ(fault_kind(kind.name), &kind);
-    EXPECT_FALSE(kind.about.empty() || kind.operations.empty() || kind.evidence.empty() || kind.undo.empty()) << kind.name;
+    EXPECT_FALSE(kind.about.empty() || kind.operations.empty() || kind.evidence.empty() || kind.undo.empty())
+        << kind.name;
     if (kind.mechanism != Mechanism::syscall) continue;
     for (const auto& operation : kind.operations) {
       EXPECT_NE(syscall_family(operation), nullptr) << kind.name << " " << operation;
@@ -35,8 +36,10 @@ TEST(FaultParams, AreCheckedWithTheNearestName) {
   EXPECT_TRUE(check_params(fault, {{"error", "EIO"}}).ok());
   EXPECT_EQ(check_params(fault, {{"error", "ENOSPACE"}}).error().message,
             "parameter \"error\" of fault \"errno\": unknown error \"ENOSPACE\"; did you mean \"ENOSPC\"?");
-  EXPECT_EQ(check_params(fault, {{"eror", "EIO"}}).error().message, "fault \"errno\" has no parameter \"eror\"; did you mean \"error\"?");
-  EXPECT_EQ(check_params(fault, Value::object()).error().message, "fault \"errno\" needs \"error\": the error, by name: EIO, ENOSPC, ...");
+  EXPECT_EQ(check_params(fault, {{"eror", "EIO"}}).error().message,
+            "fault \"errno\" has no parameter \"eror\"; did you mean \"error\"?");
+  EXPECT_EQ(check_params(fault, Value::object()).error().message,
+            "fault \"errno\" needs \"error\": the error, by name: EIO, ENOSPC, ...");
   EXPECT_FALSE(check_params(*fault_kind("delay"), {{"for", "0s"}}).ok());
   EXPECT_FALSE(check_params(*fault_kind("delay"), {{"for", 5}}).ok());
   EXPECT_FALSE(check_params(*fault_kind("refuse"), {{"for", "5s"}}).ok());

@@ -1,5 +1,5 @@
-// The harness overhead of a leaf: one trivial service, one request, no faults, beside the same processes started by hand. Both
-// kinds of run alternate, so that a noisy machine disturbs both alike; medians are compared.
+// The harness overhead of a leaf: one trivial service, one request, no faults, beside the same processes started by
+// hand. Both kinds of run alternate, so that a noisy machine disturbs both alike; medians are compared.
 //   bench_leaf [RUNS]
 #include <arpa/inet.h>
 #include <poll.h>
@@ -72,17 +72,19 @@ double median(std::vector<double> values) {
 }
 
 std::string scenario_text(const std::string& subject) {
-  return "leafcutter: 1\nname: overhead\nservices:\n  subject:\n    run: [\"" + subject + "\", \"" + std::to_string(port) +
-         "\"]\n    ports: { http: { port: " + std::to_string(port) +
+  return "leafcutter: 1\nname: overhead\nservices:\n  subject:\n    run: [\"" + subject + "\", \"" +
+         std::to_string(port) + "\"]\n    ports: { http: { port: " + std::to_string(port) +
          ", protocol: http } }\n    ready: { tcp: http }\nworkload:\n  - get: subject/\n    expect: { status: 200 }\n"
-         "  - settle: { quiet: 1ms, within: 1s }\nproperties:\n  - name: nothing is posted\n    never: { event: request, method: POST }\n"
+         "  - settle: { quiet: 1ms, within: 1s }\nproperties:\n  - name: nothing is posted\n    never: { event: "
+         "request, method: POST }\n"
          "explore: { faults: [], seed: 1 }\n";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "leaf-nursery") return leafcutter::node::run_nursery(leafcutter::node::nursery_socket);
+  if (argc == 2 && std::string_view(argv[1]) == "leaf-nursery")
+    return leafcutter::node::run_nursery(leafcutter::node::nursery_socket);
   const int runs = argc > 1 ? std::atoi(argv[1]) : 50;
   const auto self = leafcutter::commands::own_program();
   const auto subject = std::filesystem::path(self).parent_path().string() + "/bench_leaf_subject";
@@ -112,7 +114,7 @@ int main(int argc, char** argv) {
   }
   std::filesystem::remove_all(out);
   std::printf("| one service, one request (%d runs each, alternating, medians) | ms |\n|---|---|\n", runs);
-  std::printf("| started by hand | %.1f |\n| as a leaf, judged | %.1f |\n| overhead of the leaf | %.1f |\n", median(hand), median(leaf),
-              median(leaf) - median(hand));
+  std::printf("| started by hand | %.1f |\n| as a leaf, judged | %.1f |\n| overhead of the leaf | %.1f |\n",
+              median(hand), median(leaf), median(leaf) - median(hand));
   return 0;
 }

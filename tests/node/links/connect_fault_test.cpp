@@ -15,7 +15,9 @@ Fault at_connect(const std::string& kind, std::uint32_t occurrence, Value params
   return link_fault(kind, "connect", "tcp", occurrence, std::move(params));
 }
 
-RigOptions tcp(std::vector<Fault> faults) { return {.protocol = scenarios::Protocol::tcp, .faults = std::move(faults)}; }
+RigOptions tcp(std::vector<Fault> faults) {
+  return {.protocol = scenarios::Protocol::tcp, .faults = std::move(faults)};
+}
 
 void echo(Peer& peer) {
   for (;;) {
@@ -56,7 +58,8 @@ TEST(ConnectFault, RefuseNeverReachesTheCallee) {
   Rig rig(callee.port(), {.faults = {at_connect("refuse", 1)}});
   auto caller = rig.dial();
   EXPECT_EQ(caller.await_ending(), "ECONNRESET");
-  EXPECT_EQ(rig.await_events(events::fault_fired, 1)[0].attrs["evidence"], (Value{{"conn", 1}, {"bytes_forwarded", 0}}));
+  EXPECT_EQ(rig.await_events(events::fault_fired, 1)[0].attrs["evidence"],
+            (Value{{"conn", 1}, {"bytes_forwarded", 0}}));
   EXPECT_EQ(rig.await_events(events::connect, 1)[0].attrs["accepted"], false);
   EXPECT_EQ(rig.await_events(events::close, 1)[0].attrs["cause"], "fault:refuse");
   EXPECT_EQ(rig.await_events(events::fault_undone, 1).size(), 1u);
@@ -76,7 +79,8 @@ TEST(ConnectFault, ResetStrikesAtTheFirstBytes) {
     EXPECT_FALSE(anything_comes(caller, milliseconds(50)));
     caller.send("12345");
     EXPECT_EQ(caller.await_ending(), "ECONNRESET");
-    EXPECT_EQ(rig.await_events(events::fault_fired, 1)[0].attrs["evidence"], (Value{{"conn", 1}, {"bytes", 5}, {"bytes_forwarded", 0}}));
+    EXPECT_EQ(rig.await_events(events::fault_fired, 1)[0].attrs["evidence"],
+              (Value{{"conn", 1}, {"bytes", 5}, {"bytes_forwarded", 0}}));
     const auto closed = rig.await_events(events::close, 1)[0].attrs;
     EXPECT_EQ(closed["cause"], "fault:reset");
     EXPECT_EQ(closed["up_bytes"], 0);

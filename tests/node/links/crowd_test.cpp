@@ -19,7 +19,8 @@ TEST(Crowd, TwoHundredConnectionsAtOnceAreKeptApart) {
   std::vector<Peer> callers;
   for (int i = 0; i < crowd; ++i) callers.push_back(rig.dial());
   for (int turn = 0; turn < each; ++turn) {
-    for (int i = 0; i < crowd; ++i) callers[static_cast<std::size_t>(i)].send(get("/c" + std::to_string(i) + "/t" + std::to_string(turn)));
+    for (int i = 0; i < crowd; ++i)
+      callers[static_cast<std::size_t>(i)].send(get("/c" + std::to_string(i) + "/t" + std::to_string(turn)));
     for (int i = 0; i < crowd; ++i)
       ASSERT_EQ(callers[static_cast<std::size_t>(i)].receive_message(),
                 ok_response("GET /c" + std::to_string(i) + "/t" + std::to_string(turn)));

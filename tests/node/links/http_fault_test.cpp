@@ -20,7 +20,9 @@ Fault at_request(const std::string& kind, std::uint32_t occurrence, Value params
   return link_fault(kind, "request", "POST /announce/#", occurrence, std::move(params));
 }
 
-Value evidence(Rig& rig, std::size_t nth = 0) { return rig.await_events(events::fault_fired, nth + 1)[nth].attrs["evidence"]; }
+Value evidence(Rig& rig, std::size_t nth = 0) {
+  return rig.await_events(events::fault_fired, nth + 1)[nth].attrs["evidence"];
+}
 
 bool anything_comes(const Peer& peer, milliseconds within) {
   pollfd readable{peer.fd(), POLLIN, 0};
@@ -56,7 +58,9 @@ TEST_P(NegativeTwin, AnOccurrenceThatNeverComesDisturbsNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, NegativeTwin, testing::Values("reset", "blackhole", "latency", "lose-response"),
-                         [](const auto& one) { return one.param == "lose-response" ? std::string("lose_response") : one.param; });
+                         [](const auto& one) {
+                           return one.param == "lose-response" ? std::string("lose_response") : one.param;
+                         });
 
 TEST(HttpFault, ResetPreventsTheRequest) {
   HttpCallee callee;
@@ -116,7 +120,10 @@ TEST(HttpFault, APipelinedRequestIsStruckAfterTheRepliesBeforeIt) {
     EXPECT_EQ(all, ok_response("{\"ok\":true}") + ok_response("{\"ok\":true}")) << kind;
     EXPECT_EQ(caller.ending(), "ECONNRESET") << kind;
     const auto requests = rig.await_events(events::request, 3);
-    EXPECT_EQ(std::count_if(requests.begin(), requests.end(), [](const auto& r) { return r.attrs["outcome"] == "replied"; }), 2) << kind;
+    EXPECT_EQ(
+        std::count_if(requests.begin(), requests.end(), [](const auto& r) { return r.attrs["outcome"] == "replied"; }),
+        2)
+        << kind;
     EXPECT_EQ(rig.await_events(events::fault_fired, 1).size(), 1u);
     if (kind == "reset") {
       EXPECT_EQ(callee.requests().size(), 2u);
@@ -146,8 +153,10 @@ TEST(HttpFault, BlackholeLetsNothingPassUntilTheCallerCloses) {
   expect_recovered(rig);
   caller.close();
   const auto undone = rig.await_events(events::fault_undone, 1)[0].attrs;
-  EXPECT_NE(undone["how"].get<std::string>().find(std::to_string(2 * announce.size())), std::string::npos) << undone.dump();
-  const auto closes = rig.await_events(events::close, 2);  // of this connection and of the one that came after the fault
+  EXPECT_NE(undone["how"].get<std::string>().find(std::to_string(2 * announce.size())), std::string::npos)
+      << undone.dump();
+  const auto closes =
+      rig.await_events(events::close, 2);  // of this connection and of the one that came after the fault
   const auto& closed = closes[0].attrs["conn"] == 1 ? closes[0].attrs : closes[1].attrs;
   EXPECT_EQ(closed["cause"], "fault:blackhole");
   EXPECT_EQ(closed["up_bytes"], announce.size());
@@ -245,7 +254,8 @@ TEST(HttpFault, LoseResponseLetsTheRequestTakeEffectOnce) {
   EXPECT_EQ(caller.receive_all(), "");
   EXPECT_EQ(caller.ending(), "ECONNRESET");
   EXPECT_EQ(callee.requests(), std::vector<std::string>{announce});
-  EXPECT_EQ(evidence(rig), (Value{{"conn", 1}, {"status", 200}, {"response_bytes", answer.size()}, {"request_forwarded", true}}));
+  EXPECT_EQ(evidence(rig),
+            (Value{{"conn", 1}, {"status", 200}, {"response_bytes", answer.size()}, {"request_forwarded", true}}));
   const auto request = rig.await_events(events::request, 1)[0].attrs;
   EXPECT_EQ(request["outcome"], "lost");
   EXPECT_EQ(request["reply"], (Value{{"status", 200}, {"json", {{"stored", 7}}}, {"delivered", false}}));

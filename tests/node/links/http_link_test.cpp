@@ -13,7 +13,8 @@ namespace {
 namespace events = scenarios::events;
 
 TEST(HttpLink, TellsOfARequestAndItsReply) {
-  HttpCallee callee([](const std::string&) { return ok_response("{\"stored\":true}", "Content-Type: application/json\r\n"); });
+  HttpCallee callee(
+      [](const std::string&) { return ok_response("{\"stored\":true}", "Content-Type: application/json\r\n"); });
   Rig rig(callee.port(), {});
   auto caller = rig.dial();
   const auto sent = post("/orders/order-17?fast=1", "{\"id\":\"order-17\"}");
@@ -45,7 +46,8 @@ TEST(HttpLink, TellsOfARequestAndItsReply) {
                                                                 {"request", {{"json", {{"id", "order-17"}}}}}}));
   rig.sites->finish();
   const auto sites = rig.events(events::sites)[0].attrs["sites"];
-  EXPECT_NE(std::find(sites.begin(), sites.end(), (Value{"shop -> broker", "request", "POST /orders/order-#", 1})), sites.end());
+  EXPECT_NE(std::find(sites.begin(), sites.end(), (Value{"shop -> broker", "request", "POST /orders/order-#", 1})),
+            sites.end());
   EXPECT_NE(std::find(sites.begin(), sites.end(), (Value{"shop -> broker", "connect", "tcp", 1})), sites.end());
   EXPECT_TRUE(rig.activity.busy().empty());
 }
@@ -100,7 +102,8 @@ TEST(HttpLink, KeepsPipelinedRequestsApart) {
   Rig rig(callee.port(), {});
   auto caller = rig.dial();
   std::string all;
-  for (int i = 0; i < 100; ++i) all += i % 2 == 0 ? get("/p" + std::to_string(i)) : post("/q" + std::to_string(i), "body");
+  for (int i = 0; i < 100; ++i)
+    all += i % 2 == 0 ? get("/p" + std::to_string(i)) : post("/q" + std::to_string(i), "body");
   // Cut in the middle of everything.
   for (std::size_t at = 0; at < all.size(); at += 37) caller.send(std::string_view(all).substr(at, 37));
   for (int i = 0; i < 100; ++i)
@@ -216,8 +219,8 @@ TEST(HttpLink, CarriesATunnel) {
 }
 
 TEST(HttpLink, CarriesWhatIsNotHttp) {
-  const std::vector<std::string> greetings = {"PING\r\n", std::string("\x16\x03\x01\x00\x05", 5), "GET / HTTP/1.1\nbare line feeds\n\n",
-                                              std::string(200, '\xff')};
+  const std::vector<std::string> greetings = {"PING\r\n", std::string("\x16\x03\x01\x00\x05", 5),
+                                              "GET / HTTP/1.1\nbare line feeds\n\n", std::string(200, '\xff')};
   Callee callee([](Peer& peer) {
     for (;;) {
       const auto byte = peer.receive(1);

@@ -55,14 +55,16 @@ Read read_all(Role role, std::string_view bytes, NextSize next_size, const std::
 }
 
 Read read_whole(Role role, std::string_view bytes, const std::vector<bool>& heads = {}) {
-  return read_all(role, bytes, [&] { return bytes.size(); }, heads);
+  return read_all(
+      role, bytes, [&] { return bytes.size(); }, heads);
 }
 
 std::string describe(const Read& read) {
   std::string text = read.failed ? "failed;" : "ok;";
   for (const auto& m : read.messages) {
     text += m.method + " " + m.target + " " + std::to_string(m.status) + " keep=" + (m.keep_alive ? "1" : "0") +
-            " bytes=" + std::to_string(m.bytes) + " truncated=" + (m.body_truncated ? "1" : "0") + " body=[" + m.body + "]";
+            " bytes=" + std::to_string(m.bytes) + " truncated=" + (m.body_truncated ? "1" : "0") + " body=[" + m.body +
+            "]";
     for (const auto& [name, value] : m.headers) text += " " + name + "=" + value;
     text += ";";
   }
@@ -72,7 +74,8 @@ std::string describe(const Read& read) {
 const std::string requests =
     "GET /a?x=1 HTTP/1.1\r\nHost: h\r\n\r\n"
     "POST /orders HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\nContent-Type: text/plain\r\n\r\nhello world"
-    "\r\nPUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwiki\r\n6;ext=\"a;b\"\r\npedia \r\n0\r\nDigest: x\r\n\r\n"
+    "\r\nPUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwiki\r\n6;ext=\"a;b\"\r\npedia \r\n0\r\nDigest: "
+    "x\r\n\r\n"
     "POST /empty HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     "DELETE /d HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
     "HEAD /last HTTP/1.1\r\nConnection: close\r\n\r\n";
@@ -123,7 +126,9 @@ TEST(HttpReader, AnyCutOfTheBytesGivesTheSameMessages) {
   const auto whole_requests = describe(read_whole(Role::request, requests));
   const auto whole_responses = describe(read_whole(Role::response, responses, response_heads));
   EXPECT_EQ(describe(read_all(Role::request, requests, [] { return std::size_t{1}; })), whole_requests);
-  EXPECT_EQ(describe(read_all(Role::response, responses, [] { return std::size_t{1}; }, response_heads)), whole_responses);
+  EXPECT_EQ(describe(read_all(
+                Role::response, responses, [] { return std::size_t{1}; }, response_heads)),
+            whole_responses);
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     base::Stream draws(seed, "cuts", 0);
     const auto widest = 1 + draws.below(60);
@@ -159,8 +164,9 @@ TEST(HttpReader, GarbageIsAnErrorAndNeverMore) {
 
 TEST(HttpReader, RecognizesOtherProtocolsByTheirFirstBytes) {
   // None of these contains an end of a head: they must be told from HTTP without waiting for one.
-  for (const std::string start : {"PING\r\n", "*1\r\n$4\r\n", "\x16\x03\x01\x02", "EHLO me\r\n", "PRI * HTTP/2.0\r\n\r\n",
-                                  "GET / HTTP/1.1\nHost: h\n", "GET \x01/", "SSH-2.0-OpenSSH_9\r\n"}) {
+  for (const std::string start :
+       {"PING\r\n", "*1\r\n$4\r\n", "\x16\x03\x01\x02", "EHLO me\r\n", "PRI * HTTP/2.0\r\n\r\n",
+        "GET / HTTP/1.1\nHost: h\n", "GET \x01/", "SSH-2.0-OpenSSH_9\r\n"}) {
     HttpReader reader(Role::request);
     EXPECT_FALSE(reader.feed(start).ok()) << start;
   }
@@ -201,8 +207,9 @@ TEST(HttpReader, BoundsWhatItKeeps) {
 }
 
 TEST(HttpReader, RefusesFramingThatCouldBeReadInTwoWays) {
-  for (const std::string headers : {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 5\r\nContent-Length: 6\r\n",
-                                    "Content-Length: -1\r\n", "Transfer-Encoding: gzip\r\n", "Content-Length: 5x\r\n"}) {
+  for (const std::string headers :
+       {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 5\r\nContent-Length: 6\r\n",
+        "Content-Length: -1\r\n", "Transfer-Encoding: gzip\r\n", "Content-Length: 5x\r\n"}) {
     HttpReader reader(Role::request);
     EXPECT_FALSE(reader.feed("POST / HTTP/1.1\r\n" + headers + "\r\n").ok()) << headers;
   }
@@ -230,8 +237,8 @@ TEST(HttpReader, ShowsTheHeadBeforeTheBodyIsThere) {
 }
 
 TEST(FormatRequest, WritesWhatAReaderReads) {
-  const auto bytes = format_request("POST", "/orders", "shop:7001", {{"X-Trace", "a\r\nInjected: yes"}, {"content-length", "999"}},
-                                    "{\"id\":1}");
+  const auto bytes = format_request("POST", "/orders", "shop:7001",
+                                    {{"X-Trace", "a\r\nInjected: yes"}, {"content-length", "999"}}, "{\"id\":1}");
   const auto read = read_whole(Role::request, bytes);
   ASSERT_FALSE(read.failed) << read.error;
   ASSERT_EQ(read.messages.size(), 1u);

@@ -12,7 +12,9 @@ namespace {
 
 namespace events = scenarios::events;
 
-RigOptions tcp(std::vector<Fault> faults = {}) { return {.protocol = scenarios::Protocol::tcp, .faults = std::move(faults)}; }
+RigOptions tcp(std::vector<Fault> faults = {}) {
+  return {.protocol = scenarios::Protocol::tcp, .faults = std::move(faults)};
+}
 
 std::string noise(std::size_t size, std::uint64_t seed) {
   base::Stream draws(seed, "noise", 0);

@@ -200,12 +200,13 @@ std::string ok_response(const std::string& body, const std::string& headers) {
   return "HTTP/1.1 200 OK\r\n" + headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 std::string post(const std::string& path, const std::string& body) {
-  return "POST " + path + " HTTP/1.1\r\nHost: callee\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "POST " + path + " HTTP/1.1\r\nHost: callee\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         body;
 }
 std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: callee\r\n\r\n"; }
 
-Fault link_fault(const std::string& kind, const std::string& operation, const std::string& resource, std::uint32_t occurrence,
-                 Value params) {
+Fault link_fault(const std::string& kind, const std::string& operation, const std::string& resource,
+                 std::uint32_t occurrence, Value params) {
   return {kind, {"shop -> broker", operation, resource}, occurrence, std::move(params)};
 }
 

@@ -96,8 +96,8 @@ struct RigOptions {
   std::vector<std::uint16_t> dead_ports_first = {};
 };
 
-Fault link_fault(const std::string& kind, const std::string& operation, const std::string& resource, std::uint32_t occurrence,
-                 Value params = Value::object());
+Fault link_fault(const std::string& kind, const std::string& operation, const std::string& resource,
+                 std::uint32_t occurrence, Value params = Value::object());
 
 class Rig {
  public:

@@ -12,7 +12,8 @@ class RecorderTest : public testing::Test {
  protected:
   std::vector<Event> events_;
   std::int64_t now_ = 0;
-  Recorder recorder_{[this] { return std::chrono::nanoseconds(++now_); }, [this](Event event) { events_.push_back(std::move(event)); }};
+  Recorder recorder_{[this] { return std::chrono::nanoseconds(++now_); },
+                     [this](Event event) { events_.push_back(std::move(event)); }};
 };
 
 TEST_F(RecorderTest, NumbersEachLaneByItself) {
@@ -46,7 +47,8 @@ TEST_F(RecorderTest, TakesCausesWithTheEvent) {
 
 TEST(RecorderThreads, LoseNoEventAndRepeatNoNumber) {
   std::vector<Event> events;
-  Recorder recorder([] { return std::chrono::nanoseconds(0); }, [&](Event event) { events.push_back(std::move(event)); });
+  Recorder recorder([] { return std::chrono::nanoseconds(0); },
+                    [&](Event event) { events.push_back(std::move(event)); });
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {

@@ -21,9 +21,11 @@ scenarios::Plan second_write_fails() {
 class SiteBookTest : public testing::Test {
  protected:
   std::vector<Event> events_;
-  Recorder recorder_{[] { return std::chrono::nanoseconds(0); }, [this](Event event) { events_.push_back(std::move(event)); }};
+  Recorder recorder_{[] { return std::chrono::nanoseconds(0); },
+                     [this](Event event) { events_.push_back(std::move(event)); }};
   int count(const std::string& kind) const {
-    return static_cast<int>(std::count_if(events_.begin(), events_.end(), [&](const Event& e) { return e.kind == kind; }));
+    return static_cast<int>(
+        std::count_if(events_.begin(), events_.end(), [&](const Event& e) { return e.kind == kind; }));
   }
 };
 
@@ -79,7 +81,8 @@ TEST_F(SiteBookTest, ReportsEverySiteWithItsCount) {
   book.visit(write_log);
   book.finish();
   ASSERT_EQ(events_.back().kind, events::sites);
-  EXPECT_EQ(events_.back().attrs["sites"], Value::array({{"shop", "write", "data:orders.log", 2}, {"shop", "write", "data:other", 1}}));
+  EXPECT_EQ(events_.back().attrs["sites"],
+            Value::array({{"shop", "write", "data:orders.log", 2}, {"shop", "write", "data:other", 1}}));
 }
 
 }  // namespace
