@@ -21,6 +21,13 @@ elseif(LEAFCUTTER_SANITIZE STREQUAL "thread")
 elseif(NOT LEAFCUTTER_SANITIZE STREQUAL "")
   message(FATAL_ERROR "LEAFCUTTER_SANITIZE=${LEAFCUTTER_SANITIZE}: expected address, thread or nothing")
 endif()
+# What a sanitizer's run-time library is told in every test, and through it in the leaves that the test starts.
+set(LEAFCUTTER_TEST_ENVIRONMENT "")
+if(LEAFCUTTER_SANITIZE STREQUAL "thread")
+  # atexit_sleep_ms=0: the library otherwise waits a second in every process that ends with threads, each leaf's included.
+  set(LEAFCUTTER_TEST_ENVIRONMENT
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1:atexit_sleep_ms=0")
+endif()
 if(_sanitize)
   add_compile_options(${_sanitize})
   add_link_options(${_sanitize})
@@ -65,5 +72,6 @@ function(leafcutter_test name)
   target_link_libraries(test_${name} PRIVATE ${ARG_USES} leafcutter_flags GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE LEAFCUTTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     LEAFCUTTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${LEAFCUTTER_TEST_ENVIRONMENT})
 endfunction()

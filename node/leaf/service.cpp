@@ -31,7 +31,7 @@ std::int64_t milliseconds(Duration duration) {
 }  // namespace
 
 Service::Service(LeafContext& context, const scenarios::Service& model, OnChange on_change)
-    : context_(context), model_(model), on_change_(std::move(on_change)), deadline_(context.io), pause_(context.io) {
+    : context_(context), model_(model), on_change_(std::move(on_change)), deadline_(context.io) {
   if (model.ready.by == scenarios::Readiness::By::log)
     ready_line_ = std::make_unique<RE2>(model.ready.pattern, RE2::Quiet);
 }
@@ -144,52 +144,57 @@ void Service::await_ready(steady_clock::time_point deadline) {
   deadline_.async_wait([self, attempt](const auto& error) {
     if (!error && self->attempt_ == attempt && self->state_ == ServiceState::starting) self->not_ready_in_time();
   });
-  const auto* port = model_.port(model_.ready.port);
-  const auto ready = [self, attempt] {
-    boost::asio::post(self->context_.io, [self, attempt] { self->became_ready(attempt); });
-  };
-  switch (model_.ready.by) {
-    case By::started: return became_ready(attempt);
-    case By::log: return;  // a line will tell
-    case By::command: return ask_command(first_pause);
-    case By::tcp:
-    case By::http: break;
-  }
-  if (port == nullptr)
-    return context_.fail("runner-failed", model_.name + " has no port \"" + model_.ready.port + "\"");
-  const auto endpoints = local_endpoints(context_.network.address(model_.name), port->number);
-  Probe::Attempt attempt_once = [endpoints](Deadline until) { return tcp_connect(endpoints, until); };
-  if (model_.ready.by == By::http) {
-    HttpCall call;
-    call.target = model_.ready.path;
-    call.host = model_.name + ":" + std::to_string(port->number);
-    attempt_once = [endpoints, call](Deadline until) -> base::Status {
-      auto reply = http_call(endpoints, call, until);
-      if (!reply) return reply.error();
-      if (reply->status / 100 == 2) return base::ok();
-      return base::Error{base::ErrorCode::io, call.target + " answered " + std::to_string(reply->status), {}};
-    };
-  }
-  probe_ =
-      Probe::start(context_.network.of(model_.name), context_.network.home(), std::move(attempt_once), deadline, ready);
+  if (model_.ready.by == By::started) return became_ready(attempt);
+  if (model_.ready.by == By::log) return;  // a line will tell
+  auto once = readiness();
+  if (!once) return context_.fail("runner-failed", model_.name + " has no port \"" + model_.ready.port + "\"");
+  probe_ = Probe::start(
+      context_.network.of(model_.name), context_.network.home(), std::move(once), deadline,
+      [self, attempt] { boost::asio::post(self->context_.io, [self, attempt] { self->became_ready(attempt); }); });
 }
 
-void Service::ask_command(std::chrono::milliseconds pause) {
+Probe::Attempt Service::readiness() {
+  using By = scenarios::Readiness::By;
+  if (model_.ready.by == By::command)
+    return [self = shared_from_this()](Deadline until) { return self->ask_command(until); };
+  const auto* port = model_.port(model_.ready.port);
+  if (port == nullptr) return {};
+  const auto endpoints = local_endpoints(context_.network.address(model_.name), port->number);
+  if (model_.ready.by == By::tcp) return [endpoints](Deadline until) { return tcp_connect(endpoints, until); };
+  HttpCall call;
+  call.target = model_.ready.path;
+  call.host = model_.name + ":" + std::to_string(port->number);
+  return [endpoints, call](Deadline until) -> base::Status {
+    auto reply = http_call(endpoints, call, until);
+    if (!reply) return reply.error();
+    if (reply->status / 100 == 2) return base::ok();
+    return base::Error{base::ErrorCode::io, call.target + " answered " + std::to_string(reply->status), {}};
+  };
+}
+
+base::Status Service::ask_command(Deadline until) {
   auto spawn = spawn_of(model_.ready.command);
-  if (!spawn) return stay_down(spawn.error().text());
-  const auto attempt = attempt_;
-  run_command(context_.io, *spawn, std::chrono::seconds(5),
-              [self = shared_from_this(), attempt, pause](const CommandResult& result) {
-                if (self->attempt_ != attempt || self->state_ != ServiceState::starting) return;
-                if (!result.timed_out && result.ending.signal == 0 && result.ending.status == 0)
-                  return self->became_ready(attempt);
-                self->failure_ = describe(result);
-                self->pause_.expires_after(pause);
-                self->pause_.async_wait([self, attempt, pause](const auto& error) {
-                  if (!error && self->attempt_ == attempt && self->state_ == ServiceState::starting)
-                    self->ask_command(next_pause(pause));
-                });
-              });
+  if (!spawn) return spawn.error();
+  auto done = std::make_shared<std::promise<CommandResult>>();
+  auto result = done->get_future();
+  const auto within = until - steady_clock::now();
+  boost::asio::post(context_.io, [&io = context_.io, spawn = std::move(*spawn), within, done] {
+    run_command(io, spawn, within, [done](const CommandResult& answer) { done->set_value(answer); });
+  });
+  // The event loop ends the command at its deadline; the second is for the loop itself.
+  if (result.wait_until(until + std::chrono::seconds(1)) != std::future_status::ready)
+    return base::Error{base::ErrorCode::timeout, model_.ready.command.at(0) + " did not end", {}};
+  const auto answer = result.get();
+  if (!answer.timed_out && answer.ending.signal == 0 && answer.ending.status == 0) return base::ok();
+  return base::Error{base::ErrorCode::io, describe(answer), {}};
+}
+
+void Service::look_again(Deadline deadline, std::shared_ptr<std::promise<void>> answered) {
+  using By = scenarios::Readiness::By;
+  if (state_ != ServiceState::ready || model_.ready.by == By::started || model_.ready.by == By::log)
+    return answered->set_value();
+  probe_ = Probe::start(context_.network.of(model_.name), context_.network.home(), readiness(), deadline,
+                        [answered] { answered->set_value(); });
 }
 
 void Service::became_ready(unsigned attempt) {
@@ -211,7 +216,7 @@ void Service::became_ready(unsigned attempt) {
 
 void Service::not_ready_in_time() {
   auto why = "not ready within " + base::format_duration(model_.ready.within);
-  const auto failure = probe_ ? probe_->last_failure() : failure_;
+  const auto failure = probe_ ? probe_->last_failure() : "";
   if (!failure.empty()) why += ": " + failure;
   probe_.reset();
   stay_down(why);
@@ -254,7 +259,6 @@ void Service::ended(const Ending& ending) {
   const auto pid = child_ ? child_->pid() : -1;
   probe_.reset();
   deadline_.cancel();
-  pause_.cancel();
   Value attrs = {{"attempt", attempt_}, {"injected", injected_}};
   attrs[ending.signal != 0 ? "signal" : "status"] = ending.signal != 0 ? ending.signal : ending.status;
   if (!ending.error.empty()) attrs["detail"] = ending.error;

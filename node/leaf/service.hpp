@@ -53,6 +53,10 @@ class Service : public std::enable_shared_from_this<Service> {
   /// From `waiting`: something it needs never became ready.
   void give_up(const std::string& why);
 
+  /// Asks once more whether it is ready, as at its start: a service may recover without its process ending. `answered`
+  /// is told when it is, or when there is nothing to ask.
+  void look_again(Deadline deadline, std::shared_ptr<std::promise<void>> answered);
+
   /// Kills it. `done` is told the pid once every process is gone and the state says what follows; -1 when none ran.
   void crash(std::shared_ptr<std::promise<pid_t>> done);
 
@@ -63,7 +67,9 @@ class Service : public std::enable_shared_from_this<Service> {
   void prepare(std::size_t next);
   void launch();
   void await_ready(std::chrono::steady_clock::time_point deadline);
-  void ask_command(std::chrono::milliseconds pause);
+  /// One attempt of the readiness probe; empty when there is nothing to ask.
+  Probe::Attempt readiness();
+  base::Status ask_command(Deadline until);
   void became_ready(unsigned attempt);
   void not_ready_in_time();
   void read(Child::Stream stream, std::string_view bytes);
@@ -80,14 +86,13 @@ class Service : public std::enable_shared_from_this<Service> {
   bool ever_ready_ = false;
   bool injected_ = false;  ///< we killed the running attempt
   std::string busy_;       ///< what the activity calls our transition
-  std::string failure_;    ///< the last unsuccessful readiness command
   std::string last_line_;  ///< of its output, for messages
   std::string partial_[2];
   std::chrono::steady_clock::time_point started_;
   std::shared_ptr<Child> child_;
   std::unique_ptr<Supervisor> supervisor_;
   std::shared_ptr<Probe> probe_;
-  boost::asio::steady_timer deadline_, pause_;
+  boost::asio::steady_timer deadline_;
   std::unique_ptr<re2::RE2> ready_line_;
   std::vector<std::shared_ptr<std::promise<pid_t>>> crashing_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <future>
 
 namespace leafcutter::node {
 
@@ -52,6 +53,17 @@ bool Services::wait_steady(Deadline deadline) const {
     if (steady || std::chrono::steady_clock::now() >= deadline) return steady;
     steady_.wait_until(lock, deadline);  // every end and every change of a service is told
   }
+}
+
+bool Services::wait_answering(Deadline deadline) {
+  std::vector<std::future<void>> answers;
+  for (const auto& [name, service] : services_) {
+    auto answered = std::make_shared<std::promise<void>>();
+    answers.push_back(answered->get_future());
+    boost::asio::post(context_.io, [target = service, deadline, answered] { target->look_again(deadline, answered); });
+  }
+  return std::all_of(answers.begin(), answers.end(),
+                     [&](const auto& answer) { return answer.wait_until(deadline) == std::future_status::ready; });
 }
 
 void Services::wait_change(Deadline until) const {

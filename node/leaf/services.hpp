@@ -25,6 +25,9 @@ class Services {
   /// Waits until no service is on its way up, nor about to exit. False at the deadline.
   bool wait_steady(Deadline deadline) const;
 
+  /// Asks every service that is up whether it answers its readiness probe, until all do. False at the deadline.
+  bool wait_answering(Deadline deadline);
+
   /// Returns at the next change of a service, or at `until`.
   void wait_change(Deadline until) const;
   std::vector<std::string> moving() const;

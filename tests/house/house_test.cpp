@@ -26,6 +26,11 @@ class Planted {
   Planted& operator=(const Planted&) = delete;
   ~Planted() { fs::remove_all(root_); }
 
+  void add(const std::string& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+
   /// "rule@line" of every breach.
   std::vector<std::string> breaches() const {
     std::vector<std::string> found;
@@ -107,6 +112,18 @@ TEST(NoSleeping, NeitherInCodeNorInTestsNorInScripts) {
   EXPECT_THAT(breaches_of("deploy/run", "#!/bin/sh\nsleep 1\n"), ElementsAre("no sleeping@2"));
   EXPECT_THAT(breaches_of("node/a.cpp", "// never " + nap + ")\n"), IsEmpty());
   EXPECT_THAT(breaches_of("tests/node/a.cpp", "run({\"sleep\", \"60\"});\n"), IsEmpty());
+}
+
+TEST(OneDefinition, ATypeHasOneHome) {
+  const std::string open = "// What it is for.\nnamespace leafcutter::node {\n",
+                    close = "}  // namespace leafcutter::node\n";
+  Planted tree("node/a.hpp", open + "struct Box {\n};\n" + close);
+  tree.add("node/b.hpp", open + "class Crate {\n};\n" + close);
+  EXPECT_THAT(tree.breaches(), IsEmpty());
+  tree.add("node/c.cpp", open + "namespace {\nstruct Box {\n};\n}  // namespace\n" + close);
+  EXPECT_THAT(tree.breaches(), IsEmpty()) << "without linkage it is another type";
+  tree.add("node/d.cpp", open + "class Box final : public Crate {\n};\n" + close);
+  EXPECT_THAT(tree.breaches(), ElementsAre("one definition@0"));
 }
 
 TEST(Length, AFileFitsInAHead) {

@@ -81,7 +81,40 @@ void check_line(const Line& line, std::vector<Breach>& breaches) {
   if (std::regex_search(line.text, machine)) told("machine paths");
 }
 
-void check_file(const fs::path& root, const fs::path& file, std::vector<Breach>& breaches) {
+/// Types that are defined at namespace scope with linkage: two of one name in one namespace are one type to the linker,
+/// which keeps either's members. The compiler sees only one of them at a time.
+class Definitions {
+ public:
+  void take(const fs::path& file, const std::string& line) {
+    static const std::regex opens(R"re(^namespace (\w+(::\w+)*) \{)re");
+    static const std::regex defines(R"re(^(?:class|struct) (\w+)(?: final)?(?: :[^;]*)? \{)re");
+    if (file != file_) {
+      file_ = file;
+      space_.clear();
+      hidden_ = false;
+    }
+    std::smatch match;
+    if (std::regex_search(line, match, opens)) space_ = match[1];
+    if (line == "namespace {") hidden_ = true;
+    if (line == "}  // namespace") hidden_ = false;
+    if (!hidden_ && !space_.empty() && std::regex_search(line, match, defines))
+      files_[space_ + "::" + match[1].str()].insert(file.string());
+  }
+
+  void tell(std::vector<Breach>& breaches) const {
+    for (const auto& [type, files] : files_)
+      if (files.size() > 1)
+        breaches.push_back({"one definition", *files.begin(), 0, type + " is defined again in " + *files.rbegin()});
+  }
+
+ private:
+  fs::path file_;
+  std::string space_;
+  bool hidden_ = false;
+  std::map<std::string, std::set<std::string>> files_;
+};
+
+void check_file(const fs::path& root, const fs::path& file, Definitions& definitions, std::vector<Breach>& breaches) {
   std::ifstream stream(root / file);
   const auto room = file.begin()->string();
   const bool example = file.string().rfind("scenarios/library/", 0) == 0;
@@ -91,6 +124,8 @@ void check_file(const fs::path& root, const fs::path& file, std::vector<Breach>&
     if (number == 1 && file.extension() == ".hpp" && text.rfind("// ", 0) != 0)
       breaches.push_back({"header comment", file.string(), 1, text});
     check_line({file, room, example, number, text}, breaches);
+    // A program of the tests is linked with one room only, and may name its own types as it likes.
+    if (is_cpp(file) && room != "tests" && !example) definitions.take(file, text);
   }
   if (is_cpp(file) && number > longest_file)
     breaches.push_back({"length", file.string(), number, std::to_string(number) + " lines"});
@@ -110,7 +145,9 @@ std::vector<Breach> inspect(const fs::path& root) {
   }
   std::sort(files.begin(), files.end());
   std::vector<Breach> breaches;
-  for (const auto& file : files) check_file(root, file, breaches);
+  Definitions definitions;
+  for (const auto& file : files) check_file(root, file, definitions, breaches);
+  definitions.tell(breaches);
   return breaches;
 }
 

@@ -9,7 +9,8 @@
 namespace house {
 
 struct Breach {
-  std::string rule;  ///< "floors", "narrow includes", "no sleeping", "length", "header comment", "machine paths"
+  std::string rule;  ///< "floors", "narrow includes", "no sleeping", "length", "header comment", "machine paths",
+                     ///< "one definition"
   std::string file;  ///< below the tree's root
   std::size_t line = 0;
   std::string text;

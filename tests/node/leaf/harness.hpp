@@ -1,6 +1,8 @@
 // A node in small: a ROUTER that stores and acknowledges events, the real launcher with a nursery, scenario folders.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -107,7 +109,7 @@ std::vector<pid_t> processes_with(const std::string& marker);
 template <class Condition>
 bool eventually(Condition true_now, std::chrono::milliseconds within) {
   const auto deadline = std::chrono::steady_clock::now() + within;
-  for (auto pause = std::chrono::milliseconds(1); !true_now(); std::this_thread::sleep_for(pause))
+  for (auto pause = std::chrono::milliseconds(1); !true_now(); ::poll(nullptr, 0, static_cast<int>(pause.count())))
     if (std::chrono::steady_clock::now() > deadline) return false;
   return true;
 }

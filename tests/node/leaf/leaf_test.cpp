@@ -54,6 +54,23 @@ properties:
   EXPECT_EQ(ran.of("sites").size(), 1u);
 }
 
+TEST(Leaf, ChecksWaitForAServiceThatRecoversWithoutExiting) {
+  Nest nest;
+  nest.give(std::string(one_service) + R"(
+workload:
+  - post: shop/recover
+  - settle: { quiet: 1ms, within: 1s }
+properties:
+  - name: the shop answers
+    check: { get: shop/lines, status: 200 }
+)");
+  const auto ran = nest.run();
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("check").size(), 1u);
+  EXPECT_EQ(ran.of("check")[0].attrs["ok"], true);
+  EXPECT_EQ(ran.of("ready", "shop").size(), 1u) << "it was never restarted";
+}
+
 TEST(Leaf, TwoLeavesUseTheSamePortAtTheSameTime) {
   Nest nest;
   nest.give(std::string(one_service) + R"(

@@ -2,6 +2,7 @@
 //   web --port N [--bind ADDRESS] [--data FOLDER] [--peer HOST:PORT] [--slow-start MS] [--marker TEXT]
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   const auto file = options["--data"] + "/lines";
   if (options.contains("--slow-start"))
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(options["--slow-start"])));
+    ::poll(nullptr, 0, std::stoi(options["--slow-start"]));  // what is tested is a service that takes its time
   signal(SIGPIPE, SIG_IGN);
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int one = 1;
@@ -113,6 +114,7 @@ int main(int argc, char** argv) {
     std::cerr << "cannot listen: " << std::strerror(errno) << std::endl;
     return 3;
   }
+  int recovering = 0;  // answers nothing but 503 until /health has been asked this often
   std::cout << "listening on " << options["--port"] << std::endl;
   for (;;) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -142,6 +144,12 @@ int main(int argc, char** argv) {
     if (target.rfind("/dial/", 0) == 0) {
       const auto rest = target.substr(6);
       answer = reply(200, try_dial(rest.substr(0, rest.find('/')), rest.substr(rest.find('/') + 1)));
+    }
+    if (recovering > 0) answer = reply(503, "{}");
+    if (recovering > 0 && target == "/health") --recovering;
+    if (target == "/recover") {
+      recovering = 10;
+      answer = reply(200, "{}");
     }
     write_all(fd, answer);
     close(fd);
