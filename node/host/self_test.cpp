@@ -49,7 +49,9 @@ TestReport run_self_test(TestBody body, void* context, TestCompanion companion) 
     return report;
   }
   base::UniqueFd from_child(ends[0]), to_parent(ends[1]);
-  const auto child = ::fork();
+  // Not fork(), whose handlers may start a thread in the child (ThreadSanitizer's does): a process with two threads is
+  // refused a user namespace by the kernel.
+  const auto child = ::_Fork();
   if (child == 0) be_child(body, context, to_parent.get());
   if (child < 0) {
     report.failed("fork");

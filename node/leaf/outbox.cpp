@@ -31,7 +31,7 @@ Outbox::~Outbox() {
     stop_ = true;
   }
   wake();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Outbox::wake() {
@@ -63,8 +63,13 @@ std::uint64_t Outbox::dropped() const {
 }
 
 bool Outbox::finish(Clock::time_point deadline) {
-  std::unique_lock lock(mutex_);
-  return finished_.wait_until(lock, deadline, [&] { return complete_; });
+  {
+    std::unique_lock lock(mutex_);
+    if (!finished_.wait_until(lock, deadline, [&] { return complete_; })) return false;
+  }
+  // It is on its way out: the leaf that ends now leaves no finished thread behind.
+  if (thread_.joinable()) thread_.join();
+  return true;
 }
 
 milliseconds Outbox::patience() const {

@@ -73,7 +73,10 @@ TEST(Courier, CarriesALeafsEventsToTheCoordinator) {
   const auto courier = rig.start();
   LeafEnd leaf(courier->leaf_endpoint());
   ASSERT_TRUE(leaf.run("x", 5, 5));
-  EXPECT_EQ(rig.stored["x"], std::pair(std::uint64_t{5}, true));
+  {
+    const std::lock_guard lock(rig.mutex);
+    EXPECT_EQ(rig.stored["x"], std::pair(std::uint64_t{5}, true));
+  }
   const auto header = coordinator.receive();
   ASSERT_TRUE(header);
   EXPECT_EQ(coordinator.sender(), "node-1");

@@ -39,7 +39,7 @@ TEST(Crowd, TwoHundredConnectionsAtOnceAreKeptApart) {
     if (event.lane != "shop -> broker") continue;
     EXPECT_EQ(event.seq, ++last);
   }
-  EXPECT_TRUE(rig.activity.busy().empty());
+  EXPECT_TRUE(eventually([&] { return rig.activity.busy().empty(); }));
 }
 
 TEST(Crowd, RubbishIsCarriedAndHurtsNobody) {

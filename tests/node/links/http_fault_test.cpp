@@ -78,7 +78,7 @@ TEST(HttpFault, ResetPreventsTheRequest) {
   EXPECT_EQ(rig.await_events(events::close, 1)[0].attrs["cause"], "fault:reset");
   EXPECT_EQ(rig.await_events(events::fault_undone, 1).size(), 1u);
   EXPECT_TRUE(callee.requests().empty());
-  EXPECT_TRUE(rig.activity.busy().empty());
+  EXPECT_TRUE(eventually([&] { return rig.activity.busy().empty(); }));
   expect_recovered(rig);
   EXPECT_EQ(callee.requests().size(), 1u);
 }
@@ -262,7 +262,7 @@ TEST(HttpFault, LoseResponseLetsTheRequestTakeEffectOnce) {
   EXPECT_TRUE(rig.events(events::reply).empty());
   EXPECT_EQ(rig.await_events(events::close, 1)[0].attrs["cause"], "fault:lose-response");
   EXPECT_EQ(rig.await_events(events::fault_undone, 1).size(), 1u);
-  EXPECT_TRUE(rig.activity.busy().empty());
+  EXPECT_TRUE(eventually([&] { return rig.activity.busy().empty(); }));
 }
 
 TEST(HttpFault, LoseResponseLetsContinueThroughAndLosesALargeChunkedResponse) {
