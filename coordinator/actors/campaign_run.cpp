@@ -44,6 +44,8 @@ Expected<CampaignRun> CampaignRun::open(Ledger& ledger, const scenarios::Scenari
     run.elapsed_before_ms_ = run.row_.elapsed_ms;
     run.resumed_ = true;
     run.campaign_.restore(std::move(*epochs), *results, *findings);
+    std::erase_if(*results, [](const Result& result) { return result.purpose == Purpose::explore; });
+    run.followed_up_ = std::make_shared<const std::vector<Result>>(std::move(*results));
     return run;
   }
   if (*known) {
@@ -79,6 +81,11 @@ CampaignRun::Step CampaignRun::take(Result result, std::string_view chunks) {
   if (!accepted) return fail(accepted.error());
   if (!*accepted) return {};
   return apply(campaign_.accepted(result));
+}
+
+CampaignRun::Step CampaignRun::inquired(const Inquired& answer) {
+  if (over_) return {};
+  return apply(campaign_.inquired(answer));
 }
 
 void CampaignRun::compare(const Result& second) {
@@ -127,6 +134,8 @@ CampaignRun::Step CampaignRun::apply(Actions actions) {
     step.orders.push_back(std::move(out));
   }
   step.dropped = std::move(actions.dropped);
+  step.cases = std::move(actions.cases);
+  step.follow_ups = std::move(actions.follow_ups);
   if (!actions.detail.empty()) {
     note_ = actions.detail;
     row_.detail += (row_.detail.empty() ? "" : "; ") + actions.detail;

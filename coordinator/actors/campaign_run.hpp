@@ -15,10 +15,12 @@ namespace leafcutter::coordinator {
 
 class CampaignRun {
  public:
-  /// What the dispatcher is to do.
+  /// What the dispatcher and the minimizer are to do.
   struct Step {
     std::vector<actors::LeafOrder> orders;
     std::vector<std::string> dropped;
+    Cases cases;                     ///< to open
+    std::vector<Result> follow_ups;  ///< to take
   };
 
   /// Takes the campaign up where the ledger left it (state "running"), or begins it anew. Errors: io.
@@ -28,11 +30,16 @@ class CampaignRun {
   const std::string& name() const { return campaign_.name(); }
   const std::shared_ptr<const scenarios::Scenario>& scenario() const { return scenario_; }
   bool resumed() const { return resumed_; }
+  /// Results of before that were run for cases: for the minimizer, before any case. Never null.
+  const std::shared_ptr<const std::vector<Result>>& followed_up() const { return followed_up_; }
 
   Step start();
 
   /// A judged execution and its trace. A result that is not wanted (any more) changes nothing.
   Step take(Result result, std::string_view chunks);
+
+  /// What the minimizer answered to cases or to a follow-up.
+  Step inquired(const Inquired& answer);
 
   /// A second result of a resolved order: they must agree.
   void compare(const Result& second);
@@ -62,6 +69,7 @@ class CampaignRun {
   Ledger* ledger_;
   Campaign campaign_;
   std::shared_ptr<const scenarios::Scenario> scenario_;
+  std::shared_ptr<const std::vector<Result>> followed_up_ = std::make_shared<const std::vector<Result>>();
   std::string identity_;
   CampaignRow row_;
   std::int64_t elapsed_before_ms_ = 0;

@@ -1,6 +1,6 @@
-// The coordinator actor: admits nodes, leases leaves to them, has traces judged, keeps the ledger and drives the
-// campaign. The logic of each part is a plain value: dispatch/board.hpp (leases), campaign/campaign.hpp (what to run
-// next).
+// The coordinator actor: the front door that nodes and commands know. It admits nodes, has what they say go to the
+// dispatcher, and has every campaign that is submitted done by an actor of its own (interfaces.hpp). When it ends, all
+// of them end with it.
 #pragma once
 
 #include <caf/actor_system.hpp>
@@ -24,7 +24,7 @@ struct CoordinatorOptions {
   std::function<base::Expected<std::unique_ptr<Intake>>(Intake::OnFinished)> intake = {};
 };
 
-/// Opens the ledger and spawns the coordinator with its judges. Errors: as Ledger::open and Intake::start.
+/// Opens the ledger and spawns the coordinator with its dispatcher and judges. Errors: as Ledger::open and Intake::start.
 base::Expected<actors::coordinator_actor> spawn_coordinator(caf::actor_system& system, CoordinatorOptions options);
 
 /// Lets nodes of other processes reach it; port 0 takes a free one. The port. Errors: bad_input (not loopback), io (in

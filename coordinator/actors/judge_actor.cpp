@@ -12,8 +12,9 @@ judge_actor::behavior_type judge_behaviour() {
   return {
       [](judge_atom, const JudgeTaskPtr& task) -> JudgedPtr {
         auto judged = std::make_shared<Judged>();
-        judged->task = task;
-        judged->result = resolve(*task->scenario, task->order, task->report, *task->trace);
+        const auto& execution = *task->execution;
+        judged->execution = task->execution;
+        judged->result = resolve(*task->scenario, execution.order, execution.report, *execution.trace);
         return judged;
       },
   };

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "coordinator/campaign/findings.hpp"
 #include "coordinator/campaign/grouping.hpp"
-#include "coordinator/campaign/inquiry.hpp"
 #include "coordinator/campaign/run_book.hpp"
 
 namespace leafcutter::coordinator {
@@ -30,9 +30,9 @@ LeafOutcome outcome_of(const Result& result) { return {result.verdict, result.re
 }  // namespace
 
 struct Campaign::State {
-  /// A failure group with the inquiries into its members, one after another.
+  /// A failure group and what was concluded about it.
   struct Case {
-    std::vector<Inquiry> inquiries;
+    bool handed_out = false;
     std::optional<Conclusion> conclusion;
   };
 
@@ -45,7 +45,9 @@ struct Campaign::State {
   std::map<std::uint32_t, EpochHeader> stored_epochs;
 
   // --- where it stands ---
-  RunBook book;
+  RunBook book;                             ///< of explored leaves
+  std::set<std::string> follow_ups;         ///< executions under way for cases
+  std::uint64_t followed_up = 0;            ///< results of such
   std::vector<EpochHeader> epochs;          ///< the last one is being explored, unless `explored`
   std::uint64_t unresolved = 0;             ///< leaves of the last epoch
   std::uint64_t resolved = 0, failing = 0;  ///< leaves of all
@@ -66,13 +68,13 @@ struct Campaign::State {
   void cut_short(const std::string& why);
   void conclude_baselines();
   void collect_failures();
-  bool inquire();
+  void hand_out_cases(Actions& actions);
   void hand_out_findings(Actions& actions);
   void count(const Result& result);
 
   // --- readings ---
   std::vector<const Result*> results_of(const EpochHeader& epoch) const;
-  std::vector<Evidence> evidence_about(const Failure& failure) const;
+  void add_evidence(std::vector<CaseFile>& files) const;
   std::uint64_t budget_left() const;
   bool open_cases() const;
 };
@@ -188,48 +190,42 @@ void Campaign::State::close_epoch(Actions& actions) {
   }
 }
 
-// Explored leaves of the failure's epoch and before that strike nowhere but where the failing plan does: its parts, its
+// Explored leaves of a failure's epoch and before that strike nowhere but where the failing plan does: its parts, its
 // neighbours of another kind, the baseline. Later epochs are left out, so that it does not matter how far they have
 // come.
-std::vector<Evidence> Campaign::State::evidence_about(const Failure& failure) const {
-  const auto strikes_there = [&](const Fault& fault) {
-    return std::any_of(failure.plan.faults.begin(), failure.plan.faults.end(),
+void Campaign::State::add_evidence(std::vector<CaseFile>& files) const {
+  const auto strikes_within = [](const Fault& fault, const Plan& plan) {
+    return std::any_of(plan.faults.begin(), plan.faults.end(),
                        [&](const Fault& f) { return f.site == fault.site && f.occurrence == fault.occurrence; });
   };
-  std::vector<Evidence> evidence;
-  for (const auto& epoch : epochs) {
-    if (epoch.number > failure.address.epoch) break;
+  for (const auto& epoch : epochs)
     for (std::uint64_t i = 0; i < epoch.leaves; ++i) {
-      auto plan = plan_of(epoch, i);
-      if (!std::all_of(plan.faults.begin(), plan.faults.end(), strikes_there)) continue;
-      if (const auto* result = book.find(leaf_run({name, epoch.number, i})))
-        evidence.push_back({std::move(plan), result});
+      const auto* result = book.find(leaf_run({name, epoch.number, i}));
+      if (result == nullptr) continue;
+      const auto plan = plan_of(epoch, i);
+      for (auto& file : files)
+        for (auto& suspect : file.suspects)
+          if (epoch.number <= suspect.failure.address.epoch &&
+              std::all_of(plan.faults.begin(), plan.faults.end(),
+                          [&](const Fault& fault) { return strikes_within(fault, suspect.failure.plan); }))
+            suspect.explored.push_back({plan, *result});
     }
-  }
-  return evidence;
 }
 
-// Takes every open case as far as it goes. True when one was concluded.
-bool Campaign::State::inquire() {
-  bool concluded = false;
+void Campaign::State::hand_out_cases(Actions& actions) {
+  std::vector<CaseFile> files;
   for (auto& [provisional, item] : cases) {
+    if (item.conclusion || item.handed_out) continue;
+    item.handed_out = true;
     const auto& group = groups.all().at(provisional);
-    while (!item.conclusion) {
-      if (item.inquiries.empty() || item.inquiries.back().conclusion()) {
-        const auto& failure = group.members[item.inquiries.size()];
-        item.inquiries.emplace_back(failure, *book.find(leaf_run(failure.address)), evidence_about(failure));
-      }
-      auto& inquiry = item.inquiries.back();
-      if (!inquiry.step(book)) break;
-      const auto tried = item.inquiries.size();
-      if (inquiry.conclusion()->confirmed)
-        item.conclusion = inquiry.conclusion();
-      else if (tried == std::min(group.candidates, most_representatives))
-        item.conclusion = item.inquiries.front().conclusion();
-      concluded = concluded || item.conclusion;
-    }
+    auto& file = files.emplace_back();
+    file.name = provisional;
+    for (std::size_t i = 0; i < std::min(group.candidates, most_representatives); ++i)
+      file.suspects.push_back({group.members[i], *book.find(leaf_run(group.members[i].address)), {}});
   }
-  return concluded;
+  if (files.empty()) return;
+  add_evidence(files);
+  for (auto& file : files) actions.cases.push_back(std::make_shared<const CaseFile>(std::move(file)));
 }
 
 bool Campaign::State::open_cases() const {
@@ -253,7 +249,7 @@ void Campaign::State::hand_out_findings(Actions& actions) {
 Actions Campaign::State::advance() {
   Actions actions;
   while (!explored && unresolved == 0) close_epoch(actions);
-  if (inquire()) dirty = true;
+  hand_out_cases(actions);
   hand_out_findings(actions);
   actions.orders = book.orders();
   actions.finished = explored && !open_cases();
@@ -277,7 +273,12 @@ const std::vector<EpochHeader>& Campaign::epochs() const { return state_->epochs
 void Campaign::restore(std::vector<EpochHeader> epochs, const std::vector<Result>& results,
                        const std::vector<Finding>& findings) {
   for (auto& epoch : epochs) state_->stored_epochs.insert_or_assign(epoch.number, std::move(epoch));
-  for (const auto& result : results) state_->book.remember(result);
+  for (const auto& result : results) {
+    if (result.purpose == Purpose::explore)
+      state_->book.remember(result);
+    else
+      ++state_->followed_up;
+  }
   for (const auto& finding : findings) state_->findings.insert_or_assign(finding.signature, finding);
 }
 
@@ -289,10 +290,18 @@ Actions Campaign::start() {
   return actions;
 }
 
-bool Campaign::wants(const std::string& execution) const { return state_->book.wants(execution); }
+bool Campaign::wants(const std::string& execution) const {
+  return state_->book.wants(execution) || state_->follow_ups.contains(execution);
+}
 
 Actions Campaign::accepted(const Result& result) {
   auto& state = *state_;
+  if (state.follow_ups.erase(result.execution) > 0) {
+    ++state.followed_up;
+    Actions actions;
+    actions.follow_ups.push_back(result);
+    return actions;
+  }
   if (state.book.take(result)) {
     const auto run = parse_execution(result.execution)->run;
     const auto* standing = state.book.find(run);
@@ -302,6 +311,20 @@ Actions Campaign::accepted(const Result& result) {
     }
   }
   return state.advance();
+}
+
+Actions Campaign::inquired(const Inquired& answer) {
+  auto& state = *state_;
+  for (const auto& order : answer.orders) state.follow_ups.insert(order.execution);
+  for (const auto& [provisional, conclusion] : answer.concluded) {
+    const auto item = state.cases.find(provisional);
+    if (item == state.cases.end() || item->second.conclusion) continue;
+    item->second.conclusion = conclusion;
+    state.dirty = true;
+  }
+  auto actions = state.advance();
+  actions.orders.insert(actions.orders.begin(), answer.orders.begin(), answer.orders.end());
+  return actions;
 }
 
 Actions Campaign::stop_exploring(const std::string& reason) {
@@ -321,7 +344,7 @@ CampaignProgress Campaign::progress() const {
   CampaignProgress progress;
   for (const auto& epoch : state.epochs) progress.known += epoch.leaves;
   progress.done = state.resolved;
-  progress.executions = state.book.taken();
+  progress.executions = state.book.taken() + state.followed_up;
   progress.failing = state.failing;
   progress.findings = state.findings.size();
   if (state.explored)

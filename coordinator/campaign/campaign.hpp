@@ -1,7 +1,8 @@
 // A campaign from its first baseline to its findings, as a value: told which results were accepted, it says what to run
 // next and what was found. No clocks, no I/O, no actors. What it does is a function of the scenario, the seed and each
 // execution's result, never of the order in which results come in or of how many run at a time; a campaign that is fed
-// its ledger again after a crash goes on exactly where it stood.
+// its ledger again after a crash goes on exactly where it stood. Failing groups are looked into elsewhere (a casebook):
+// the campaign hands out cases, knows what is run for them, and takes back what was concluded.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +11,20 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/campaign/case_file.hpp"
+#include "coordinator/campaign/order.hpp"
 #include "coordinator/finding.hpp"
 #include "coordinator/ledger/ledger.hpp"
 #include "coordinator/search/epochs.hpp"
 
 namespace leafcutter::coordinator {
 
-/// An execution to run. Names are `<address>#<what>`, and every attempt has its own:
-///   `#0`             an explored leaf; `#1`, `#2`: again, after its node or runner failed
-///   `#c1`, `#c2`...  the leaf's plan again, to confirm its failure
-///   `#k1`            without faults, at the same time: the control
-///   `#m<hex>-1`      a smaller plan, while minimizing (digits of its digest, n-th run)
-///   `#v<hex>-1`      the minimal plan again, to confirm it
-/// A later attempt at anything but an explored leaf ends in `.1`, `.2`.
-struct Order {
-  std::string execution;
-  scenarios::Address address;  ///< of the explored leaf that it is or serves
-  Purpose purpose = Purpose::explore;
-  Plan plan;
-  std::string avoid_slot;  ///< Result::node of the run that it repeats, or empty
-};
-
-/// The name of the next attempt at the same thing: `a/1/2#0` -> `a/1/2#1`, `a/1/2#c1` -> `a/1/2#c1.1`. For whoever
-/// loses an execution before it has a result; the campaign takes a result under any attempt's name.
-std::string next_attempt(const std::string& execution);
-
 /// What follows from a step, in the order in which it is to be made durable.
 struct Actions {
   std::vector<EpochHeader> new_epochs;  ///< save before any of their leaves is run
   std::vector<Order> orders;            ///< to run; confirmations before minimization before exploration
+  Cases cases;                          ///< to inquire into, each once
+  std::vector<Result> follow_ups;       ///< of what was ordered for cases: for the casebook
   std::vector<std::string> dropped;     ///< executions ordered earlier that nobody waits for any more
   std::vector<Finding> findings;        ///< new or changed, whole; `explanation` is empty (the caller explains)
   bool finished = false;                ///< nothing more will be ordered
@@ -68,7 +54,8 @@ class Campaign {
   const Scenario& scenario() const;
 
   /// Before start(): what the ledger holds of this campaign, results of every purpose, in any order. A stored header is
-  /// used as it stands; findings are only compared with, so that unchanged ones are not handed out again.
+  /// used as it stands; findings are only compared with, so that unchanged ones are not handed out again. The casebook
+  /// is to remember the results that were not explored.
   void restore(std::vector<EpochHeader> epochs, const std::vector<Result>& results,
                const std::vector<Finding>& findings);
 
@@ -81,6 +68,9 @@ class Campaign {
 
   /// A result that was accepted. One that is not wanted changes nothing.
   Actions accepted(const Result& result);
+
+  /// What the casebook answered to cases or to a follow-up.
+  Actions inquired(const Inquired& answer);
 
   /// Time is over: no further leaves are explored; failures found so far are still confirmed and minimized. `reason` is
   /// a sentence for people ("the time budget of 5m is over").

@@ -8,22 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/campaign/grouping.hpp"
+#include "coordinator/campaign/case_file.hpp"
 #include "coordinator/campaign/run_book.hpp"
 #include "coordinator/minimize/minimize.hpp"
 
 namespace leafcutter::coordinator {
-
-/// What was found out about a failure.
-struct Conclusion {
-  std::string property;
-  std::string message;
-  scenarios::Address leaf;
-  Plan plan;
-  bool one_minimal = false, control_passed = false, confirmed = false;
-  unsigned runs = 0, fails = 0;
-  std::string failing_execution, passing_execution;
-};
 
 /// Of any purpose, with its plan: what the failing and the passing execution of a finding are chosen from.
 struct Evidence {

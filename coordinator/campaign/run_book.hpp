@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/campaign/campaign.hpp"
+#include "coordinator/campaign/order.hpp"
 #include "coordinator/campaign/run_name.hpp"
 
 namespace leafcutter::coordinator {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "coordinator/campaign/campaign.hpp"
+#include "coordinator/campaign/order.hpp"
 
 namespace leafcutter::coordinator {
 namespace {

@@ -1,5 +1,5 @@
 // The names of runs and of the executions that carry them out. A run is one thing that a campaign wants to know; each
-// attempt at it is an execution of its own. See Order in campaign.hpp for the forms.
+// attempt at it is an execution of its own. See Order in order.hpp for the forms.
 #pragma once
 
 #include <optional>

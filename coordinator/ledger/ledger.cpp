@@ -296,7 +296,10 @@ base::Expected<std::vector<Finding>> Ledger::findings(const std::string& campaig
   return findings;
 }
 
-base::Expected<std::string> Ledger::store_blob(std::string_view bytes) { return state_->blobs.store(bytes); }
+base::Expected<std::string> Ledger::store_blob(std::string_view bytes) {
+  const std::lock_guard guard(state_->mutex);  // two campaigns may store the same bytes
+  return state_->blobs.store(bytes);
+}
 base::Expected<std::string> Ledger::load_blob(const std::string& digest) { return state_->blobs.load(digest); }
 
 std::vector<Result> explored_leaves(const std::vector<Result>& results) {

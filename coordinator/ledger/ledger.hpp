@@ -1,6 +1,6 @@
 // What is remembered: SQLite in WAL mode, synchronous FULL, one transaction for each accepted result. Killed at any
 // instant it loses nothing that was accepted; a result is accepted once per execution. Blobs (traces) are files named
-// by digest beside it.
+// by digest beside it. Thread-safe: the campaigns of a process share it.
 #pragma once
 
 #include <cstdint>

@@ -54,12 +54,16 @@ void expect_same(const Outcome& a, const Outcome& b) {
         << a.findings[i].signature << " / " << b.findings[i].signature;
 }
 
-// A fleet of `slots`: any of the first `slots` orders of the queue may finish next.
+// A fleet of `slots`: any of the first `slots` orders of the queue may finish next. A casebook that is not prompt
+// answers at some time or other.
 void run_fleet(Keeper& keeper, std::size_t slots, std::uint64_t seed) {
   base::Stream stream(seed, "fleet", 0);
-  for (int steps = 0; !keeper.queue.empty(); ++steps) {
+  for (int steps = 0; !keeper.queue.empty() || !keeper.unanswered.empty(); ++steps) {
     ASSERT_LT(steps, 100000);
-    keeper.run(static_cast<std::size_t>(stream.below(std::min(slots, keeper.queue.size()))));
+    if (keeper.queue.empty() || (!keeper.unanswered.empty() && stream.below(4) == 0))
+      keeper.answer();
+    else
+      keeper.run(static_cast<std::size_t>(stream.below(std::min(slots, keeper.queue.size()))));
   }
   EXPECT_TRUE(keeper.finished);
 }
@@ -77,6 +81,41 @@ TEST(Determinism, NeitherArrivalNorSlotsMatter) {
       run_fleet(many, slots, seed);
       expect_same(expected, outcome_of(many));
     }
+}
+
+TEST(Determinism, ALateCasebookComesToTheSame) {
+  Keeper prompt(small(), wild());
+  run_fleet(prompt, 1, 0);
+  const auto expected = outcome_of(prompt);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Keeper late(small(), wild());
+    late.prompt = false;
+    run_fleet(late, 5, seed);
+    expect_same(expected, outcome_of(late));
+  }
+}
+
+TEST(Determinism, KilledWhileTheCasebookIsLateItGoesOnWhereItStood) {
+  const auto scenario = synthetic::scenario(2, 1, 120);
+  Keeper whole(scenario, wild());
+  run_fleet(whole, 3, 1);
+  const auto expected = outcome_of(whole);
+  base::Stream stream(5, "late kills", 0);
+  Keeper killed(scenario, wild());
+  killed.prompt = false;
+  for (int life = 0; !killed.finished; ++life) {
+    ASSERT_LT(life, 1000);
+    for (auto steps = 1 + stream.below(9); steps > 0 && !killed.finished; --steps) {
+      if (killed.queue.empty() || (!killed.unanswered.empty() && stream.below(4) == 0)) {
+        ASSERT_FALSE(killed.unanswered.empty()) << "nothing is under way, and it is not over";
+        killed.answer();
+      } else {
+        killed.run(static_cast<std::size_t>(stream.below(std::min<std::size_t>(8, killed.queue.size()))));
+      }
+    }
+    if (!killed.finished) killed.restart();
+  }
+  expect_same(expected, outcome_of(killed));
 }
 
 TEST(Determinism, AKilledCoordinatorGoesOnWhereItStood) {

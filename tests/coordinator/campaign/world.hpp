@@ -2,10 +2,12 @@
 // so that flaky failures and lost nodes strike the same executions whatever the order in which they are run.
 #pragma once
 
+#include <deque>
 #include <functional>
 
 #include "base/random.hpp"
 #include "coordinator/campaign/campaign.hpp"
+#include "coordinator/campaign/casebook.hpp"
 #include "coordinator/campaign/run_name.hpp"
 #include "tests/coordinator/search/synthetic_service.hpp"
 
@@ -65,11 +67,14 @@ struct World {
   }
 };
 
-/// A coordinator's bookkeeping around a campaign: what is durable and what is under way.
+/// A coordinator's bookkeeping around a campaign and its casebook: what is durable and what is under way.
 struct Keeper {
   Scenario scenario;
   World world;
   Campaign campaign;
+  Casebook casebook;
+  std::deque<std::function<Inquired()>> unanswered;  ///< what the casebook was told and did not answer yet
+  bool prompt = true;                                ///< it answers at once; otherwise when answer() is called
   std::vector<EpochHeader> epochs;
   std::vector<Result> results;
   std::map<std::string, Finding> findings;
@@ -86,14 +91,27 @@ struct Keeper {
   void follow(const Actions& actions) {
     epochs.insert(epochs.end(), actions.new_epochs.begin(), actions.new_epochs.end());
     for (const auto& finding : actions.findings) findings[finding.signature] = finding;
+    state = actions.state;
+    detail = actions.detail;
+    finished = actions.finished;
+    if (!actions.cases.empty())
+      unanswered.push_back([this, cases = actions.cases] { return casebook.open(cases); });
+    for (const auto& result : actions.follow_ups)
+      unanswered.push_back([this, result] { return casebook.take(result); });
+    // Before what is explored next: the dispatcher has the same order.
+    while (prompt && !unanswered.empty()) answer();
     queue.insert(queue.end(), actions.orders.begin(), actions.orders.end());
     for (const auto& execution : actions.dropped) {
       dropped.push_back(execution);
       std::erase_if(queue, [&](const Order& order) { return order.execution == execution; });
     }
-    state = actions.state;
-    detail = actions.detail;
-    finished = actions.finished;
+  }
+
+  /// The casebook answers the oldest.
+  void answer() {
+    const auto oldest = std::move(unanswered.front());
+    unanswered.pop_front();
+    follow(campaign.inquired(oldest()));
   }
 
   /// Runs the order at `index` of the queue.
@@ -115,6 +133,10 @@ struct Keeper {
   /// As after a crash: what was under way is forgotten, what is durable is read again.
   void restart() {
     campaign = Campaign(scenario, "identity", 7);
+    casebook = Casebook();
+    unanswered.clear();
+    for (const auto& result : results)
+      if (result.purpose != Purpose::explore) casebook.remember(result);
     campaign.restore(epochs, results, [&] {
       std::vector<Finding> list;
       for (const auto& [of, finding] : findings) list.push_back(finding);
