@@ -66,6 +66,7 @@ TEST_P(Docs, CommandsWork) {
   const Folder folder;
   fs::create_directories(folder.path() / "build/release");
   fs::create_symlink(acceptance::build_folder() / "leafcutter", folder.path() / "build/release/leafcutter");
+  fs::create_directory_symlink(acceptance::build_folder() / "tests", folder.path() / "build/release/tests");
   fs::copy(acceptance::build_folder() / "library", folder.path() / "build/release/library",
            fs::copy_options::recursive);
   for (const auto* name : {"docs", "scenarios", "deploy"})
