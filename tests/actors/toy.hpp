@@ -127,6 +127,11 @@ class ToyStream {
     const std::lock_guard lock(mutex_);
     return expected_.size();
   }
+  /// There is an intake at the other end.
+  bool delivers() {
+    const std::lock_guard lock(mutex_);
+    return on_finished_ != nullptr;
+  }
 
  private:
   class End final : public coordinator::Intake {
