@@ -18,8 +18,8 @@ if(LEAFCUTTER_SANITIZE STREQUAL "address")
   set(_sanitize -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(LEAFCUTTER_SANITIZE STREQUAL "thread")
   set(_sanitize -fsanitize=thread -fno-omit-frame-pointer)
-  # Boost.Asio's fences are what this sanitizer cannot follow, and g++ says so (-Werror=tsan). Its event loop has one thread
-  # everywhere here, and what other threads post to it is ordered by its mutex.
+  # Boost.Asio's fences are what this sanitizer cannot follow, and g++ says so (-Werror=tsan). Its event loop has one
+  # thread everywhere here, and what other threads post to it is ordered by its mutex.
   add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)
 elseif(NOT LEAFCUTTER_SANITIZE STREQUAL "")
   message(FATAL_ERROR "LEAFCUTTER_SANITIZE=${LEAFCUTTER_SANITIZE}: expected address, thread or nothing")
@@ -27,7 +27,8 @@ endif()
 # What a sanitizer's run-time library is told in every test, and through it in the leaves that the test starts.
 set(LEAFCUTTER_TEST_ENVIRONMENT "")
 if(LEAFCUTTER_SANITIZE STREQUAL "thread")
-  # atexit_sleep_ms=0: the library otherwise waits a second in every process that ends with threads, each leaf's included.
+  # atexit_sleep_ms=0: the library otherwise waits a second in every process that ends with threads, each leaf's
+  # included.
   set(LEAFCUTTER_TEST_ENVIRONMENT
     ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1:atexit_sleep_ms=0")
 endif()
