@@ -1,5 +1,5 @@
-// The campaign actor: one campaign's logic and its steps in the ledger (campaign_run.hpp) between the dispatcher that has
-// its leaves run, the judges of what they did and the minimizer of what failed.
+// The campaign actor: one campaign's logic and its steps in the ledger (campaign_run.hpp) between the dispatcher that
+// has its leaves run, the judges of what they did and the minimizer of what failed.
 #pragma once
 
 #include <caf/local_actor.hpp>

@@ -18,8 +18,7 @@ std::chrono::milliseconds CampaignState::elapsed() const {
 
 caf::result<std::string> CampaignState::submit(const SubmissionPtr& submission) {
   if (under_way(number)) return campaign->name();
-  auto opened =
-      CampaignRun::open(*parts.ledger, *submission->scenario, submission->text.identity, submission->seed);
+  auto opened = CampaignRun::open(*parts.ledger, *submission->scenario, submission->text.identity, submission->seed);
   if (!opened) return caf::make_error(caf::sec::runtime_error, opened.error().text());
   campaign = std::move(*opened);
   ++number;
@@ -69,8 +68,7 @@ void CampaignState::done(const ExecutionPtr& execution) {
 
 void CampaignState::judged(const JudgedPtr& answer) {
   if (!under_way(answer->execution->run)) return;
-  if (!answer->execution->duplicate)
-    return follow(campaign->take(answer->result, answer->execution->trace->chunks));
+  if (!answer->execution->duplicate) return follow(campaign->take(answer->result, answer->execution->trace->chunks));
   campaign->compare(answer->result);
   if (campaign->over()) close();  // the ledger refused
 }
@@ -95,8 +93,7 @@ void CampaignState::follow(CampaignRun::Step step) {
         .then(then);
   if (step.orders.empty() && step.dropped.empty()) return;
   self->send(parts.dispatcher, order_atom::value,
-             std::make_shared<const Orders>(
-                 Orders{campaign->name(), std::move(step.orders), std::move(step.dropped)}));
+             std::make_shared<const Orders>(Orders{campaign->name(), std::move(step.orders), std::move(step.dropped)}));
 }
 
 void CampaignState::close() {

@@ -24,7 +24,8 @@ struct CoordinatorOptions {
   std::function<base::Expected<std::unique_ptr<Intake>>(Intake::OnFinished)> intake = {};
 };
 
-/// Opens the ledger and spawns the coordinator with its dispatcher and judges. Errors: as Ledger::open and Intake::start.
+/// Opens the ledger and spawns the coordinator with its dispatcher and judges. Errors: as Ledger::open and
+/// Intake::start.
 base::Expected<actors::coordinator_actor> spawn_coordinator(caf::actor_system& system, CoordinatorOptions options);
 
 /// Lets nodes of other processes reach it; port 0 takes a free one. The port. Errors: bad_input (not loopback), io (in

@@ -1,5 +1,5 @@
-// The actors inside a coordinator and what they tell each other. None of it crosses a wire: payloads are shared and never
-// changed. What nodes and commands know of the coordinator is in actors/messages.hpp.
+// The actors inside a coordinator and what they tell each other. None of it crosses a wire: payloads are shared and
+// never changed. What nodes and commands know of the coordinator is in actors/messages.hpp.
 //
 //   coordinator ── nodes' words ──► dispatcher ── executions, losses ──► campaign ── traces ──► judges
 //              ── submit, watch ──► campaign   ── orders ──► dispatcher           ── cases ──► minimizer

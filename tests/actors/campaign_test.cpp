@@ -181,7 +181,8 @@ TEST(CampaignActor, FindsTheSameInWhateverOrderResultsCome) {
     EXPECT_EQ(other.findings, right.findings) << seed;
     EXPECT_EQ(other.results.size(), right.results.size()) << seed;
   }
-  EXPECT_NE(undisturbed(1, 8).results.front().address, right.results.front().address) << "another seed, another campaign";
+  EXPECT_NE(undisturbed(1, 8).results.front().address, right.results.front().address)
+      << "another seed, another campaign";
 }
 
 TEST(CampaignActor, WhatItOrdersIsDurableFirst) {
@@ -374,8 +375,10 @@ TEST(Supervision, ACampaignThatEndsDoesNotTakeTheOthersAlong) {
   ToyStream stream;
   coordinator::CoordinatorOptions options;
   options.folder = folder.path();
-  options.intake = [&](coordinator::Intake::OnFinished on_finished)
-      -> base::Expected<std::unique_ptr<coordinator::Intake>> { return stream.intake(std::move(on_finished)); };
+  options.intake =
+      [&](coordinator::Intake::OnFinished on_finished) -> base::Expected<std::unique_ptr<coordinator::Intake>> {
+    return stream.intake(std::move(on_finished));
+  };
   auto boss = *coordinator::spawn_coordinator(sim.sys, options);
   sim.run();
   // The first actor of that name to run after a submission is its campaign.

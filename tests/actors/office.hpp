@@ -13,7 +13,8 @@
 
 namespace leafcutter::tests {
 
-/// A parent for actors under test: `furnish` spawns them. Killed, it takes them along; it notes when one ends otherwise.
+/// A parent for actors under test: `furnish` spawns them. Killed, it takes them along; it notes when one ends
+/// otherwise.
 inline caf::actor spawn_parent(Sim& sim, std::function<void(caf::local_actor&)> furnish,
                                std::vector<caf::actor_addr>* ended = nullptr) {
   auto parent = sim.sys.spawn(

@@ -94,8 +94,7 @@ struct Keeper {
     state = actions.state;
     detail = actions.detail;
     finished = actions.finished;
-    if (!actions.cases.empty())
-      unanswered.push_back([this, cases = actions.cases] { return casebook.open(cases); });
+    if (!actions.cases.empty()) unanswered.push_back([this, cases = actions.cases] { return casebook.open(cases); });
     for (const auto& result : actions.follow_ups)
       unanswered.push_back([this, result] { return casebook.take(result); });
     // Before what is explored next: the dispatcher has the same order.
