@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/text.hpp"
-#include "node/leaf/running.hpp"
 #include "node/leaf/text.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/predicate.hpp"
@@ -21,7 +20,6 @@ namespace {
 
 constexpr std::size_t kept_body = 64 * 1024;
 constexpr std::chrono::milliseconds quiet_before_crash{25};
-constexpr std::chrono::seconds longest_at_work{1};
 
 Deadline after(std::chrono::nanoseconds duration) {
   return steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(duration);
@@ -178,12 +176,10 @@ bool Workload::wait_quiet(std::chrono::nanoseconds quiet, Deadline deadline, std
     for (const auto& name : services_.moving()) busy.push_back("start " + name);
     const auto now = steady_clock::now();
     const auto due = context_.activity.last() + silence;
-    // A service that spins runs for ever and moves nothing: it holds the others up for a while only.
-    const bool at_work = busy.empty() && now >= due && now < due + longest_at_work && anything_runs();
-    if (busy.empty() && now >= due && !at_work) return true;
+    if (busy.empty() && now >= due) return true;
     if (now >= deadline) return false;
     // While something is under way there is no telling when it ends: it is looked at again soon.
-    services_.wait_change(std::min(busy.empty() && !at_work ? due : now + std::chrono::milliseconds(5), deadline));
+    services_.wait_change(std::min(busy.empty() ? due : now + std::chrono::milliseconds(5), deadline));
   }
 }
 
