@@ -5,16 +5,20 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "base/unique_fd.hpp"
 
 namespace leafcutter::node {
 namespace {
+
+constexpr unsigned char operational = 6;  // IF_OPER_UP of linux/if.h, which does not go together with net/if.h
 
 template <class T>
 void append(std::string& out, const T& value) {
@@ -141,6 +145,49 @@ base::Status add_route(const std::string& interface, const std::string& destinat
   }
   return talk(socket->get(), message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, body, attributes),
               "route " + destination + " over " + interface);
+}
+
+namespace {
+
+/// IFLA_OPERSTATE of an interface; asked over rtnetlink, which waits for a change of state that is under way.
+base::Expected<unsigned char> operational_state(int socket, unsigned index, const std::string& what) {
+  ifinfomsg body{};
+  body.ifi_index = static_cast<int>(index);
+  const auto request = message(RTM_GETLINK, 0, body, "");
+  if (::send(socket, request.data(), request.size(), 0) < 0) return base::system_error(what, errno);
+  alignas(nlmsghdr) std::array<char, 16384> buffer{};
+  const auto n = ::recv(socket, buffer.data(), buffer.size(), 0);
+  if (n < 0) return base::system_error(what, errno);
+  auto left = static_cast<int>(n);
+  const auto* header = reinterpret_cast<const nlmsghdr*>(buffer.data());
+  if (!NLMSG_OK(header, static_cast<unsigned>(left)) || header->nlmsg_type != RTM_NEWLINK)
+    return base::system_error(what, EPROTO);
+  const auto* body_in = static_cast<const ifinfomsg*>(NLMSG_DATA(header));
+  auto length = static_cast<int>(IFLA_PAYLOAD(header));
+  for (const auto* entry = IFLA_RTA(body_in); RTA_OK(entry, length); entry = RTA_NEXT(entry, length))
+    if (entry->rta_type == IFLA_OPERSTATE) return *static_cast<const unsigned char*>(RTA_DATA(entry));
+  return base::system_error(what, ENODATA);
+}
+
+}  // namespace
+
+base::Status await_operational(const std::string& interface) {
+  const auto what = "wait for " + interface;
+  const auto index = ::if_nametoindex(interface.c_str());
+  if (index == 0) return base::system_error(what, errno);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  for (;;) {
+    const auto socket = open_netlink();  // a fresh one: nothing of an earlier answer is left in it
+    if (!socket) return socket.error();
+    const auto state = operational_state(socket->get(), index, what);
+    if (!state) return state.error();
+    if (*state == operational) return base::ok();
+    if (std::chrono::steady_clock::now() >= deadline)
+      return base::Error{base::ErrorCode::timeout,
+                         interface + " was not operational within 5 s (state " + std::to_string(*state) + ")",
+                         {}};
+    ::poll(nullptr, 0, 1);
+  }
 }
 
 }  // namespace leafcutter::node

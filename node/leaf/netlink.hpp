@@ -18,4 +18,8 @@ base::Status add_cable(const std::string& name, const std::string& peer, int pee
 base::Status add_route(const std::string& interface, const std::string& destination, unsigned char prefix,
                        const std::string& source);
 
+/// Waits until the kernel has noticed that both ends of a cable are up (RFC 2863 operational state). Until then it
+/// drops what is sent, and a first connection would hang for the second that TCP takes to try again.
+base::Status await_operational(const std::string& interface);
+
 }  // namespace leafcutter::node

@@ -137,6 +137,12 @@ base::Status Network::connect_anteroom(const std::string& service, int own) {
   if (auto status = add_route("inward", address(service), 32, ""); !status) return status;
   if (::setns(own, CLONE_NEWNET) != 0) return base::system_error("setns", errno);
   if (auto status = add_route("outward", "10.77.0.0", 24, address(service)); !status) return status;
+  if (auto status = await_operational("outward"); !status) return status;
+  const auto far_end = [&]() -> base::Status {
+    const EnterNetwork inside(anteroom->get(), own);
+    return inside.status() ? await_operational("inward") : inside.status();
+  }();
+  if (!far_end) return far_end;
   anterooms_[service] = std::move(*anteroom);
   return base::ok();
 }
