@@ -10,179 +10,63 @@ namespace {
 
 using Type = FaultParameter::Type;
 
-std::vector<std::string> all_families() {
-  std::vector<std::string> names;
-  for (const auto& family : syscall_families()) names.push_back(family.name);
-  return names;
-}
-
 std::string_view type_name(Type type) {
   switch (type) {
     case Type::duration: return "duration";
+    case Type::signed_duration: return "duration, also a negative one";
     case Type::error_name: return "error name";
     case Type::count: return "count";
+    case Type::event: return "event pattern";
   }
   return "?";
 }
 
 base::Error bad(const std::string& message) { return {base::ErrorCode::bad_input, message, {}}; }
 
+base::Status check_duration(const std::string& where, const Value& value) {
+  if (!value.is_string()) return bad(where + "expected a duration such as 50ms");
+  const auto duration = base::parse_duration(value.get<std::string>());
+  if (!duration) return bad(where + duration.error().message);
+  if (duration->count() == 0) return bad(where + "0s would change nothing");
+  if (*duration > std::chrono::hours(1)) return bad(where + "more than 1h");
+  return base::ok();
+}
+
+base::Status check_error_name(const std::string& where, const Value& value) {
+  if (!value.is_string()) return bad(where + "expected an error name such as EIO");
+  const auto name = value.get<std::string>();
+  if (error_number(name) != 0) return base::ok();
+  const auto near = base::nearest(name, error_names());
+  return bad(where + "unknown error \"" + name + "\"" + (near ? "; did you mean \"" + *near + "\"?" : ""));
+}
+
 base::Status check_param(const FaultKind& kind, const FaultParameter& parameter, const Value& value) {
   const auto where = "parameter \"" + parameter.name + "\" of fault \"" + kind.name + "\": ";
   switch (parameter.type) {
-    case Type::duration: {
-      if (!value.is_string()) return bad(where + "expected a duration such as 50ms");
-      const auto duration = base::parse_duration(value.get<std::string>());
-      if (!duration) return bad(where + duration.error().message);
-      if (duration->count() == 0) return bad(where + "0s would change nothing");
-      if (*duration > std::chrono::hours(1)) return bad(where + "more than 1h");
+    case Type::duration: return check_duration(where, value);
+    case Type::signed_duration: {
+      const auto offset = value.is_string() ? parse_offset(value.get<std::string>()) : std::nullopt;
+      if (!offset) return bad(where + "expected a duration such as 5m or -5m");
+      if (offset->count() == 0) return bad(where + "0s would change nothing");
+      if (std::chrono::abs(*offset) > std::chrono::hours(24 * 366 * 100)) return bad(where + "more than 100 years");
       return base::ok();
     }
-    case Type::error_name: {
-      if (!value.is_string()) return bad(where + "expected an error name such as EIO");
-      const auto name = value.get<std::string>();
-      if (error_number(name) != 0) return base::ok();
-      const auto near = base::nearest(name, error_names());
-      return bad(where + "unknown error \"" + name + "\"" + (near ? "; did you mean \"" + *near + "\"?" : ""));
-    }
+    case Type::error_name: return check_error_name(where, value);
     case Type::count:
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0)
-        return bad(where + "expected a whole number from 1");
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() < parameter.least ||
+          value.get<std::uint64_t>() > parameter.most)
+        return bad(where + "expected a whole number from " + std::to_string(parameter.least) +
+                   (parameter.most < FaultParameter().most ? " to " + std::to_string(parameter.most) : ""));
+      return base::ok();
+    case Type::event:
+      if (!value.is_string() || value.get<std::string>().empty())
+        return bad(where + "expected an event pattern such as \"reply from=shop status=201\"");
       return base::ok();
   }
   return base::ok();
 }
 
 }  // namespace
-
-const std::vector<SyscallFamily>& syscall_families() {
-  // `object` decides what a family means: `write` is for files, and sockets, which the same calls serve, belong to
-  // `send`.
-  static const std::vector<SyscallFamily> list = {
-      {"read", {"read", "pread64", "readv", "preadv", "preadv2"}, "file", "reading a file"},
-      {"write",
-       {"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice"},
-       "file",
-       "writing to a file"},
-      {"open", {"open", "openat", "openat2", "creat"}, "file", "opening or creating a file"},
-      {"fsync", {"fsync", "fdatasync", "sync_file_range", "msync", "syncfs"}, "file", "making a file durable"},
-      {"rename",
-       {"rename", "renameat", "renameat2", "link", "linkat"},
-       "file",
-       "renaming or linking a file; the site is the new name"},
-      {"unlink", {"unlink", "unlinkat", "rmdir"}, "file", "removing a file or folder"},
-      {"mkdir", {"mkdir", "mkdirat"}, "file", "making a folder"},
-      {"truncate", {"truncate", "ftruncate"}, "file", "changing a file's length"},
-      {"allocate", {"fallocate"}, "file", "reserving space for a file"},
-      {"connect", {"connect"}, "socket", "opening a connection"},
-      {"accept", {"accept", "accept4"}, "socket", "taking a connection"},
-      {"send",
-       {"sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile", "splice"},
-       "socket",
-       "sending on a socket"},
-      {"receive", {"recvfrom", "recvmsg", "recvmmsg", "read", "readv"}, "socket", "receiving from a socket"},
-  };
-  return list;
-}
-
-const SyscallFamily* syscall_family(std::string_view name) {
-  for (const auto& family : syscall_families())
-    if (family.name == name) return &family;
-  return nullptr;
-}
-
-const std::vector<FaultKind>& fault_kinds() {
-  static const std::vector<FaultKind> list = {
-      {.name = "errno",
-       .mechanism = Mechanism::syscall,
-       .about = "The call fails with an error and has no effect.",
-       .operations = all_families(),
-       .parameters = {{"error", Type::error_name, true, "the error, by name: EIO, ENOSPC, ..."}},
-       .evidence = "call, path or peer, errno",
-       .undo = "at once: the call has returned",
-       .capability = "syscall-notify",
-       .complexity = 1},
-      {.name = "delay",
-       .mechanism = Mechanism::syscall,
-       .about = "The call takes longer, then goes through.",
-       .operations = all_families(),
-       .parameters = {{"for", Type::duration, true, "how long the call is held"}},
-       .evidence = "call, path or peer, how long it was held",
-       .undo = "when the time is over: the call went through",
-       .capability = "syscall-notify",
-       .complexity = 2},
-      {.name = "crash-before",
-       .mechanism = Mechanism::syscall,
-       .about = "The service is killed at the call, before it takes effect.",
-       .operations = all_families(),
-       .kills = true,
-       .evidence = "call, path or peer; the service's `exit` by signal 9 follows",
-       .undo = "when the service has been restarted and is ready",
-       .capability = "syscall-notify",
-       .complexity = 2},
-      {.name = "crash-after",
-       .mechanism = Mechanism::syscall,
-       .about = "The call takes effect, then the service is killed before it learns of it.",
-       .operations = {"write", "open", "fsync", "rename", "unlink", "mkdir", "truncate", "allocate", "connect", "send"},
-       .kills = true,
-       .evidence = "call, path or peer, the call's result; the service's `exit` by signal 9 follows",
-       .undo = "when the service has been restarted and is ready",
-       .capability = "syscall-notify",
-       .complexity = 3},
-      {.name = "refuse",
-       .mechanism = Mechanism::link,
-       .about = "The connection is refused.",
-       .operations = {"connect"},
-       .evidence = "connection number, 0 bytes forwarded",
-       .undo = "at once: later connections are let through",
-       .capability = "network-namespace",
-       .complexity = 1},
-      {.name = "reset",
-       .mechanism = Mechanism::link,
-       .about = "The connection is reset; the request it carries does not go through.",
-       .operations = {"request", "connect"},
-       .evidence = "connection number, bytes seen",
-       .undo = "with the connection",
-       .capability = "network-namespace",
-       .complexity = 2},
-      {.name = "blackhole",
-       .mechanism = Mechanism::link,
-       .about = "Nothing passes on the connection any more, in either direction, and nobody is told.",
-       .operations = {"request", "connect"},
-       .evidence = "bytes withheld",
-       .undo = "when the caller closes the connection",
-       .capability = "network-namespace",
-       .complexity = 3},
-      {.name = "latency",
-       .mechanism = Mechanism::link,
-       .about = "The request reaches the service later.",
-       .operations = {"request", "connect"},
-       .parameters = {{"for", Type::duration, true, "how much later, from its arrival"}},
-       .evidence = "scheduled and actual delay",
-       .undo = "when the request has been let go",
-       .capability = "network-namespace",
-       .complexity = 3},
-      {.name = "lose-response",
-       .mechanism = Mechanism::link,
-       .about = "The request goes through and takes effect; its response is lost and the connection reset.",
-       .operations = {"request"},
-       .http_only = true,
-       .evidence = "the response's status and length, the request forwarded",
-       .undo = "with the connection",
-       .capability = "network-namespace",
-       .complexity = 3},
-      {.name = "crash",
-       .mechanism = Mechanism::process,
-       .about = "The service is killed with SIGKILL just before a step of the workload, and restarted by its policy.",
-       .operations = {"step"},
-       .kills = true,
-       .evidence = "pid, signal 9, the step",
-       .undo = "when the service has been restarted and is ready",
-       .capability = "user-namespace",
-       .complexity = 1},
-  };
-  return list;
-}
 
 const FaultKind* fault_kind(std::string_view name) {
   for (const auto& kind : fault_kinds())
@@ -210,6 +94,13 @@ base::Status check_params(const FaultKind& kind, const Value& params) {
     if (parameter.required && !params.contains(parameter.name))
       return bad("fault \"" + kind.name + "\" needs \"" + parameter.name + "\": " + parameter.about);
   return base::ok();
+}
+
+std::optional<std::chrono::nanoseconds> parse_offset(std::string_view text) {
+  const bool back = text.starts_with('-');
+  const auto duration = base::parse_duration(back ? text.substr(1) : text);
+  if (!duration) return std::nullopt;
+  return back ? -*duration : *duration;
 }
 
 int error_number(std::string_view name) {
@@ -245,10 +136,11 @@ std::string faults_page() {
     for (const auto& parameter : kind.parameters)
       parameters += (parameters.empty() ? "" : "; ") +
                     ("`" + parameter.name + "` (" + std::string(type_name(parameter.type)) + "): ") + parameter.about;
-    auto operations = kind.mechanism == Mechanism::syscall && kind.operations == all_families()
+    auto operations = kind.mechanism == Mechanism::syscall && kind.operations.size() == syscall_families().size()
                           ? "every syscall family"
                           : base::join_names(kind.operations);
     if (kind.http_only) operations += " (HTTP ports)";
+    if (kind.lasting) operations += "; from there on";
     out += "| `" + kind.name + "` | " + kind.about + " | " + operations + " | " +
            (parameters.empty() ? "none" : parameters) + " | " + kind.evidence + " | " + kind.undo + " | " +
            kind.capability + " |\n";

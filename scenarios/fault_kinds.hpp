@@ -2,6 +2,8 @@
 // loader, the planner, the mechanisms, `leafcutter faults`, the docs table and the self-test all read this list.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,18 +19,28 @@ enum class Mechanism { syscall, link, process };
 
 struct FaultParameter {
   std::string name;
-  enum class Type { duration, error_name, count } type = Type::count;
+  enum class Type {
+    duration,         ///< "50ms"; more than nothing, at most an hour
+    signed_duration,  ///< the same, "-5m" too; at most 100 years
+    error_name,       ///< "EIO"
+    count,            ///< a whole number, least..most
+    event,            ///< an event pattern: "reply from=shop status=201"
+  } type = Type::count;
   bool required = true;
   std::string about;
+  std::uint64_t least = 1, most = 1'000'000'000'000;  ///< count
 };
 
 struct FaultKind {
   std::string name;  ///< "errno", "lose-response", ...
   Mechanism mechanism = Mechanism::syscall;
-  std::string about;                    ///< one sentence for users
-  std::vector<std::string> operations;  ///< site operations it can strike; for syscalls: family names
-  bool http_only = false;               ///< needs a port with `protocol: http`
-  bool kills = false;                   ///< the service dies (and its restart policy decides what follows)
+  std::string about;                      ///< one sentence for users
+  std::vector<std::string> operations;    ///< site operations it can strike; for syscalls: family names
+  bool http_only = false;                 ///< needs a port with `protocol: http`
+  bool kills = false;                     ///< the service dies (and its restart policy decides what follows)
+  bool lasting = false;                   ///< from its visit of the site on, to the leaf's end
+  bool needs_image = false;               ///< what was synced must be known: see node/syscalls/durable_image.hpp
+  std::vector<std::string> watches = {};  ///< families that must be seen, too, wherever it strikes
   std::vector<FaultParameter> parameters = {};
   std::string evidence;    ///< what `fault.fired` carries as proof
   std::string undo;        ///< how and when it ends
@@ -49,11 +61,16 @@ base::Status check_params(const FaultKind& kind, const Value& params);
 struct SyscallFamily {
   std::string name;
   std::vector<std::string> calls;  ///< kernel names on x86-64
-  std::string object;              ///< "file" or "socket"
+  std::string object;              ///< "file", "socket" or "process" (calls that act on nothing)
   std::string about;
 };
 const std::vector<SyscallFamily>& syscall_families();
 const SyscallFamily* syscall_family(std::string_view name);
+/// The object classes (aim.hpp) that an aim at this family can ask for.
+std::vector<std::string> classes_of(const SyscallFamily& family);
+
+/// "5m", "-5m": the value of a signed duration.
+std::optional<std::chrono::nanoseconds> parse_offset(std::string_view text);
 
 /// "EIO" -> 5; 0 when unknown. Every name of Linux's errno.h.
 int error_number(std::string_view name);

@@ -26,14 +26,20 @@ std::string Fault::text() const {
     out += (out == kind ? "(" : ", ") + name + "=" +
            (value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Value::error_handler_t::replace));
   if (!params.empty()) out += ")";
-  return out + " at " + site.text() + " #" + std::to_string(occurrence);
+  out += " at " + site.lane + " " + site.operation;
+  if (!aim) return out + " " + site.resource + " #" + std::to_string(occurrence);
+  const auto narrowed = aim->text();
+  return narrowed.empty() ? out : out + " " + narrowed;
 }
 
 Value to_value(const Fault& fault) {
-  return {{"kind", fault.kind},
-          {"site", {{"lane", fault.site.lane}, {"operation", fault.site.operation}, {"resource", fault.site.resource}}},
-          {"occurrence", fault.occurrence},
-          {"params", fault.params}};
+  Value out = {
+      {"kind", fault.kind},
+      {"site", {{"lane", fault.site.lane}, {"operation", fault.site.operation}, {"resource", fault.site.resource}}},
+      {"occurrence", fault.occurrence},
+      {"params", fault.params}};
+  if (fault.aim) out["aim"] = to_value(*fault.aim);
+  return out;
 }
 
 Value to_value(const Plan& plan) {
@@ -64,6 +70,11 @@ base::Expected<Fault> fault_from(const Value& value) {
   if (params != value.end()) {
     if (!params->is_object()) return bad("a fault's params are an object");
     fault.params = *params;
+  }
+  if (const auto given = value.find("aim"); given != value.end()) {
+    auto aim = aim_from(*given);
+    if (!aim) return aim.error();
+    fault.aim = std::move(*aim);
   }
   return fault;
 }

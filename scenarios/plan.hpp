@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "protocols/event.hpp"
+#include "scenarios/aim.hpp"
 
 namespace leafcutter::scenarios {
 
@@ -26,6 +28,9 @@ struct Fault {
   Site site;
   std::uint32_t occurrence = 1;  ///< counts from 1, in the lane's own order
   Value params = Value::object();
+  /// A rule: the site names lane and family, and this says which calls; `occurrence` is 1 then. None: the site's n-th
+  /// visit (for a lasting kind: from then on).
+  std::optional<Aim> aim = {};
   bool operator==(const Fault&) const = default;
   std::string text() const;  ///< "crash-after at shop write data:orders.log #2"
 };

@@ -233,28 +233,49 @@ Form parameter_form(const FaultParameter& parameter) {
   switch (parameter.type) {
     case FaultParameter::Type::duration: return duration();
     case FaultParameter::Type::error_name: return word("error", error_names());
-    case FaultParameter::Type::count: return integer(1, 1'000'000'000);
+    case FaultParameter::Type::count: return integer(parameter.least, parameter.most);
+    case FaultParameter::Type::signed_duration:
+    case FaultParameter::Type::event: return text();
   }
   return text();
 }
 
-/// The mapping form of a link fault, `{ latency: 2s }`: a key for each kind that takes parameters.
-Shape network_fault_shape() {
-  Shape shape{"network fault",
-              "A network fault with a parameter",
-              "One key, the kind of fault; its value is the parameter.",
-              {}};
+std::string parameters_shape(const FaultKind& kind) { return kind.name + " parameters"; }
+
+/// The mapping form of a fault, `{ latency: 2s }`: a key for each kind of the mechanism that takes parameters. The
+/// value is the first parameter, or a mapping of all.
+Shape fault_shape(Mechanism mechanism, const std::string& shape_name, const std::string& title) {
+  Shape shape{shape_name, title, "One key, the kind of fault; its value is the parameter.", {}};
   for (const auto& kind : fault_kinds()) {
-    if (kind.mechanism != Mechanism::link || kind.parameters.size() != 1) continue;
-    shape.keys.push_back(
-        {kind.name, parameter_form(kind.parameters[0]), kind.about + " The value: " + kind.parameters[0].about + "."});
+    if (kind.mechanism != mechanism || kind.parameters.empty()) continue;
+    const auto& first = kind.parameters.front();
+    auto form = parameter_form(first);
+    if (kind.parameters.size() > 1) form = either({std::move(form), of_shape(parameters_shape(kind))});
+    shape.keys.push_back({kind.name, std::move(form), kind.about + " The value: " + first.about + "."});
     shape.one_of.push_back(kind.name);
   }
   return shape;
 }
 
+/// Of kinds with more than one parameter.
+std::vector<Shape> fault_parameter_shapes() {
+  std::vector<Shape> shapes;
+  for (const auto& kind : fault_kinds()) {
+    if (kind.parameters.size() < 2) continue;
+    Shape shape{parameters_shape(kind), "Parameters of " + kind.name, "", {}};
+    for (const auto& parameter : kind.parameters)
+      shape.keys.push_back({parameter.name, parameter_form(parameter), parameter.about, parameter.required});
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+Form fault_list(Mechanism mechanism, const std::string& noun) {
+  return list(either({word(noun, kinds_of(mechanism)), of_shape(noun)}), 1);
+}
+
 std::vector<Shape> explore_shapes() {
-  return {
+  std::vector<Shape> shapes = {
       {"explore",
        "Exploration",
        "The space of faults, and the budget.",
@@ -272,9 +293,10 @@ std::vector<Shape> explore_shapes() {
        {{"on", either({name(), list(either({name(), of_shape("target")}), 1), of_shape("target")}),
          "a service, a link, or a list of them", true},
         {"syscalls", of_shape("syscall faults"), "at the system calls of a service"},
-        {"network", list(either({word("network fault", kinds_of(Mechanism::link)), of_shape("network fault")}), 1),
+        {"network", fault_list(Mechanism::link, "network fault"),
          "kinds of link fault: a name, or `{ name: parameter }`"},
-        {"process", list(word("process fault", kinds_of(Mechanism::process)), 1), "kinds of process fault"}},
+        {"process", fault_list(Mechanism::process, "process fault"),
+         "kinds of process fault: a name, or `{ name: parameter }`"}},
        {},
        {"syscalls", "network", "process"}},
       {"target", "A link as target", "", {{"link", text(), "`caller -> service` or `caller -> service:port`", true}}},
@@ -286,17 +308,24 @@ std::vector<Shape> explore_shapes() {
         {"delay", duration(), "they take so much longer"},
         {"crash", boolean(), "the service is killed before the call and, where that makes a difference, after it",
          false, "false"},
+        {"power-loss", boolean(), "as `crash`, and what the service had not durably synced is gone", false, "false"},
+        {"effects", fault_list(Mechanism::syscall, "syscall effect"),
+         "kinds of syscall fault: a name, or `{ name: parameter }`; each strikes those of the families that it can"},
         {"paths", text(), "only files whose path in the data folder matches this glob", false,
          "all of the data folder"}},
        {},
-       {"errors", "delay", "crash"}},
-      network_fault_shape(),
+       {"errors", "delay", "crash", "power-loss", "effects"}},
+      fault_shape(Mechanism::link, "network fault", "A network fault with a parameter"),
+      fault_shape(Mechanism::syscall, "syscall effect", "A syscall effect with a parameter"),
+      fault_shape(Mechanism::process, "process fault", "A process fault with a parameter"),
       {"budget",
        "Budget",
        "",
        {{"leaves", integer(1, 10'000'000), "runs", false, "1000"},
         {"time", duration(std::chrono::seconds(1), std::chrono::hours(24 * 30)), "wall time", false, "10m"}}},
   };
+  for (auto& shape : fault_parameter_shapes()) shapes.push_back(std::move(shape));
+  return shapes;
 }
 
 std::string numbers(const Form& form) {

@@ -9,7 +9,7 @@ namespace leafcutter::coordinator {
 namespace {
 
 bool same_place(const scenarios::Fault& a, const scenarios::Fault& b) {
-  return a.kind == b.kind && a.site == b.site && a.params == b.params;
+  return a.kind == b.kind && a.site == b.site && a.params == b.params && a.aim == b.aim;
 }
 
 /// Each fault of the smaller plan has one of the same kind at the same site in the larger. Occurrences do not matter: a

@@ -40,7 +40,9 @@ std::vector<scenarios::Fault> faults_at(const std::vector<scenarios::FaultChoice
 bool FaultLess::operator()(const scenarios::Fault& a, const scenarios::Fault& b) const {
   const auto key = [](const scenarios::Fault& f) { return std::tie(f.site, f.occurrence, f.kind); };
   if (key(a) != key(b)) return key(a) < key(b);
-  return a.params.dump() < b.params.dump();
+  if (a.params != b.params) return a.params.dump() < b.params.dump();
+  const auto aim = [](const scenarios::Fault& f) { return f.aim ? scenarios::to_value(*f.aim).dump() : ""; };
+  return aim(a) < aim(b);
 }
 
 }  // namespace leafcutter::coordinator

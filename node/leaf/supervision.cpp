@@ -13,8 +13,9 @@ std::vector<std::string> watched_families(const scenarios::Scenario& scenario, c
     wanted.insert(found->second.begin(), found->second.end());
   for (const auto& fault : plan.faults) {
     const auto* kind = scenarios::fault_kind(fault.kind);
-    if (fault.site.lane == service && kind != nullptr && kind->mechanism == scenarios::Mechanism::syscall)
-      wanted.insert(fault.site.operation);
+    if (fault.site.lane != service || kind == nullptr) continue;
+    if (kind->mechanism == scenarios::Mechanism::syscall) wanted.insert(fault.site.operation);
+    wanted.insert(kind->watches.begin(), kind->watches.end());
   }
   std::vector<std::string> families;
   for (const auto& family : scenarios::syscall_families())

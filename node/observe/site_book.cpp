@@ -3,12 +3,21 @@
 #include <utility>
 
 #include "scenarios/event_kinds.hpp"
+#include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
 
 namespace events = scenarios::events;
 
-SiteBook::SiteBook(scenarios::Plan plan, Recorder& recorder) : plan_(std::move(plan)), recorder_(recorder) {}
+SiteBook::SiteBook(scenarios::Plan plan, Recorder& recorder)
+    : plan_(std::move(plan)), recorder_(recorder), rules_(plan_.faults.size()) {
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    const auto& fault = plan_.faults[i];
+    const auto* kind = scenarios::fault_kind(fault.kind);
+    rules_[i].waits = fault.aim && !fault.aim->after.empty();
+    rules_[i].repeats = fault.aim ? fault.aim->occurrences.repeat() : kind != nullptr && kind->lasting;
+  }
+}
 
 void SiteBook::arm() {
   for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
@@ -19,20 +28,52 @@ void SiteBook::arm() {
   }
 }
 
+bool SiteBook::strikes_at(std::size_t index, const Visit& visit, const Site& site) const {
+  const auto& fault = plan_.faults[index];
+  if (fault.aim || fault.site != site) return false;
+  return rules_[index].repeats ? visit.occurrence >= fault.occurrence : visit.occurrence == fault.occurrence;
+}
+
 SiteBook::Visit SiteBook::visit(const Site& site) {
   const std::lock_guard lock(mutex_);
   Visit visit;
   visit.occurrence = ++counts_[site];
   for (std::size_t i = 0; i < plan_.faults.size(); ++i)
-    if (plan_.faults[i].site == site && plan_.faults[i].occurrence == visit.occurrence)
-      visit.strikes.push_back({i, plan_.faults[i]});
+    if (strikes_at(i, visit, site)) visit.strikes.push_back({i, plan_.faults[i]});
   return visit;
+}
+
+SiteBook::Visit SiteBook::visit(const Site& site, const scenarios::CallFacts& facts, std::string_view data_folder) {
+  const std::lock_guard lock(mutex_);
+  Visit visit;
+  if (!site.resource.empty()) visit.occurrence = ++counts_[site];
+  for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
+    const auto& fault = plan_.faults[i];
+    if (!fault.aim) {
+      if (strikes_at(i, visit, site)) visit.strikes.push_back({i, fault});
+      continue;
+    }
+    auto& rule = rules_[i];
+    if (fault.site.lane != site.lane || fault.site.operation != site.operation || rule.waits) continue;
+    // A rule that says neither which objects nor which path is about what a family means by itself: the sites.
+    if (site.resource.empty() && fault.aim->object.empty() && fault.aim->path.empty() && fault.aim->peer.empty())
+      continue;
+    if (!fault.aim->selects(facts, data_folder)) continue;
+    const auto ordinal = ++rule.selected;
+    if (fault.aim->occurrences.include(ordinal) && fault.aim->drawn(ordinal)) visit.strikes.push_back({i, fault});
+  }
+  return visit;
+}
+
+void SiteBook::seen(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  rules_.at(index).waits = false;
 }
 
 void SiteBook::fired(std::size_t index, Value evidence) {
   {
     const std::lock_guard lock(mutex_);
-    if (!fired_.insert(index).second) return;
+    if (++rules_.at(index).strikes > 1) return;
   }
   const auto& fault = plan_.faults.at(index);
   recorder_.record(fault.site.lane, events::fault_fired,
@@ -46,14 +87,27 @@ void SiteBook::fired(std::size_t index, Value evidence) {
 void SiteBook::undone(std::size_t index, const std::string& how) {
   {
     const std::lock_guard lock(mutex_);
-    if (!fired_.contains(index) || !undone_.insert(index).second) return;
+    if (rules_.at(index).repeats) return;
+  }
+  conclude(index, how);
+}
+
+void SiteBook::conclude(std::size_t index, const std::string& how) {
+  std::uint64_t strikes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& rule = rules_.at(index);
+    if (rule.strikes == 0 || std::exchange(rule.undone, true)) return;
+    strikes = rule.strikes;
   }
   const auto& fault = plan_.faults.at(index);
-  recorder_.record(fault.site.lane, events::fault_undone, {{"fault", index}, {"kind", fault.kind}, {"how", how}});
+  Value attrs = {{"fault", index}, {"kind", fault.kind}, {"how", how}};
+  if (strikes > 1) attrs["strikes"] = strikes;
+  recorder_.record(fault.site.lane, events::fault_undone, std::move(attrs));
 }
 
 void SiteBook::finish() {
-  for (std::size_t i = 0; i < plan_.faults.size(); ++i) undone(i, "the leaf and everything in it ended");
+  for (std::size_t i = 0; i < plan_.faults.size(); ++i) conclude(i, "the leaf and everything in it ended");
   auto sites = Value::array();
   {
     const std::lock_guard lock(mutex_);
@@ -65,7 +119,7 @@ void SiteBook::finish() {
 bool SiteBook::pending(const std::string& lane) const {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < plan_.faults.size(); ++i)
-    if (plan_.faults[i].site.lane == lane && !(fired_.contains(i) && undone_.contains(i))) return true;
+    if (plan_.faults[i].site.lane == lane && !(rules_[i].strikes > 0 && rules_[i].undone)) return true;
   return false;
 }
 

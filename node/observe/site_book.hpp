@@ -6,8 +6,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/observe/recorder.hpp"
@@ -37,11 +37,19 @@ class SiteBook {
   /// Something reached this site: counts it and says what strikes. The caller carries the strikes out and reports back.
   Visit visit(const Site& site);
 
+  /// A system call of `lane` in `family`. `resource` is its site's class; empty: it is at no site, which only an aim
+  /// can select. `data_folder` is what aims of this lane are relative to.
+  Visit visit(const Site& site, const scenarios::CallFacts& facts, std::string_view data_folder);
+
+  /// What was seen in the leaf, for aims that wait for an event. Called in recording order, under the recorder's lock:
+  /// records nothing. `index` of a fault whose aim has an `after`.
+  void seen(std::size_t index);
+
   /// The fault took effect; `evidence` is what its kind's definition demands. Recorded on the lane that was struck.
-  /// Firing twice is recorded once.
+  /// Firing again is counted, and said when it is undone.
   void fired(std::size_t index, Value evidence);
 
-  /// The fault's effect is over, and how that is known.
+  /// The fault's effect is over, and how that is known. A fault that may strike again is over when the leaf is.
   void undone(std::size_t index, const std::string& how);
 
   /// Ends the leaf: whatever fired and was not undone is undone by the leaf's end; records the `sites` event.
@@ -53,11 +61,21 @@ class SiteBook {
   const scenarios::Plan& plan() const { return plan_; }
 
  private:
+  struct Rule {
+    std::uint64_t selected = 0;  ///< calls that the aim selected
+    std::uint64_t strikes = 0;   ///< times that the fault fired
+    bool waits = false;          ///< for the event of its `after`
+    bool repeats = false;
+    bool undone = false;
+  };
+  bool strikes_at(std::size_t index, const Visit& visit, const Site& site) const;
+  void conclude(std::size_t index, const std::string& how);
+
   scenarios::Plan plan_;
   Recorder& recorder_;
   mutable std::mutex mutex_;
   std::map<Site, std::uint32_t> counts_;
-  std::set<std::size_t> fired_, undone_;
+  std::vector<Rule> rules_;  ///< of the plan's faults, in its order
 };
 
 }  // namespace leafcutter::node

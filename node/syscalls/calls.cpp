@@ -16,6 +16,10 @@ constexpr CallShape path(const char* name, int number, int argument, int folder 
   return {.name = name, .number = number, .object = Object::path, .path = argument, .folder = folder};
 }
 
+constexpr CallShape nothing(const char* name, int number) {
+  return {.name = name, .number = number, .object = Object::nothing};
+}
+
 /// Calls with two paths are named by the one that comes into being.
 constexpr std::array shapes = {
     descriptor("read", SYS_read),
@@ -64,6 +68,12 @@ constexpr std::array shapes = {
     descriptor("recvfrom", SYS_recvfrom),
     descriptor("recvmsg", SYS_recvmsg),
     descriptor("recvmmsg", SYS_recvmmsg),
+    nothing("nanosleep", SYS_nanosleep),
+    nothing("clock_nanosleep", SYS_clock_nanosleep),
+    nothing("getrandom", SYS_getrandom),
+    nothing("clock_gettime", SYS_clock_gettime),
+    nothing("gettimeofday", SYS_gettimeofday),
+    nothing("time", SYS_time),
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct CallShape {
     path,        ///< argument `path`, relative to `folder` (a dirfd argument; none: the working directory)
     address,     ///< argument `path` points at a socket address of the length in argument `size`
     mapping,     ///< argument `path` is an address in a mapped file
+    nothing,     ///< the call acts on no object: a clock, a sleep
   };
   const char* name;
   int number;

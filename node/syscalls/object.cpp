@@ -85,6 +85,7 @@ Object ObjectNames::name(const seccomp_data& call, const Target& target) const {
     case CallShape::Object::path: object = of_path(watched, call, target); break;
     case CallShape::Object::address: object = of_address(watched, call, target); break;
     case CallShape::Object::mapping: object = of_mapping(watched, call, target); break;
+    case CallShape::Object::nothing: object = site(watched.file_family, watched.shape->name, ""); break;
   }
   object.call = watched.shape->name;
   return object;

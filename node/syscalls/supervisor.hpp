@@ -32,6 +32,10 @@ struct SupervisorContext {
   /// Kills the whole service with SIGKILL and returns when no process of it is left. Called from the supervisor's own
   /// thread: it must not destroy the supervisor.
   std::function<void()> crash;
+  /// Stops every process of the service (SIGSTOP), for a while if need be; returns how many, 0 when it is not running.
+  /// Lets them go on (SIGCONT). From the supervisor's own thread.
+  std::function<unsigned()> stop = {};
+  std::function<void()> go_on = {};
   /// The supervisor failed (not the service): the leaf is INFRA. Called at most once, from the supervisor's own thread.
   std::function<void(std::string why)> failed;
 };

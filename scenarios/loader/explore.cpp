@@ -1,6 +1,8 @@
 // The space to explore: what is written about faults, expanded into one choice for each lane, kind, operation and
 // parameter.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "scenarios/fault_kinds.hpp"
@@ -130,11 +132,14 @@ class ExploreReader {
     const auto paths = text_of(node.find("paths"));
     const auto* delay = node.find("delay");
     const auto* crash = node.find("crash");
+    const auto* power_loss = node.find("power-loss");
     const auto* families = node.find("families");
     if (families == nullptr || !families->is_list()) return;
+    std::vector<const SyscallFamily*> known;
     for (const auto& name : families->items) {
       const auto* family = name.is_scalar() ? syscall_family(name.text) : nullptr;
       if (family == nullptr) continue;
+      known.push_back(family);
       observe(service, family->name);
       const auto choose = [&](const Node& at, const std::string& kind, Value params) {
         add(at, {kind, service, family->name, family->object == "file" ? paths : "", std::move(params)});
@@ -143,47 +148,108 @@ class ExploreReader {
         if (error_number(error) != 0) choose(*node.find("errors"), "errno", {{"error", error}});
       if (delay != nullptr && delay->is_scalar() && base::parse_duration(delay->text))
         choose(*delay, "delay", {{"for", delay->text}});
-      if (text_of(crash) != "true") continue;
-      choose(*crash, "crash-before", Value::object());
-      if (strikes_operation("crash-after", family->name)) choose(*crash, "crash-after", Value::object());
+      for (const auto& [asked, kind] : {std::pair{crash, "crash"}, {power_loss, "power-loss"}}) {
+        if (text_of(asked) != "true") continue;
+        const auto before = std::string(kind) + "-before";
+        const auto after = std::string(kind) + "-after";
+        choose(*asked, before, Value::object());
+        if (strikes_operation(after, family->name)) choose(*asked, after, Value::object());
+      }
     }
+    if (const auto* effects = node.find("effects"); effects != nullptr && effects->is_list())
+      for (const auto& effect : effects->items) read_effect(effect, service, known, paths);
+  }
+
+  /// A kind and its parameters, as `name` or `{ name: parameter }` or `{ name: { parameter: value } }`.
+  struct Chosen {
+    const FaultKind* kind = nullptr;
+    const Node* at = nullptr;
+    Value params = Value::object();
+  };
+
+  static Value parameter_value(const FaultParameter& parameter, const Node& node) {
+    return parameter.type == FaultParameter::Type::count ? to_value(node) : Value(node.text);
+  }
+
+  /// Nothing when it is malformed; what is missing is reported.
+  std::optional<Chosen> read_kind(const Node& item, Mechanism mechanism) {
+    const bool mapping = item.is_map() && item.keys.size() == 1;
+    if (!item.is_scalar() && !mapping) return std::nullopt;
+    const auto& name = mapping ? item.keys.front() : item;
+    Chosen chosen{fault_kind(name.text), &name};
+    if (chosen.kind == nullptr || chosen.kind->mechanism != mechanism) return std::nullopt;
+    const auto& parameters = chosen.kind->parameters;
+    if (mapping) {
+      const auto& given = item.items.front();
+      if (parameters.empty()) return std::nullopt;
+      if (given.is_map()) {
+        for (std::size_t i = 0; i < given.items.size(); ++i)
+          for (const auto& parameter : parameters)
+            if (parameter.name == given.keys[i].text && given.items[i].is_scalar())
+              chosen.params[parameter.name] = parameter_value(parameter, given.items[i]);
+      } else if (given.is_scalar()) {
+        chosen.params[parameters.front().name] = parameter_value(parameters.front(), given);
+        if (parameters.front().type == FaultParameter::Type::duration && !base::parse_duration(given.text))
+          return std::nullopt;  // reported as malformed
+      }
+    } else if (!parameters.empty() && parameters.front().required) {
+      const auto& first = parameters.front();
+      loading_.notes.error(name, "fault \"" + chosen.kind->name + "\" needs " + first.about + ": write { " +
+                                     chosen.kind->name + ": " + example(first) + " }");
+      return std::nullopt;
+    }
+    return chosen;
+  }
+
+  static std::string example(const FaultParameter& parameter) {
+    switch (parameter.type) {
+      case FaultParameter::Type::duration: return "2s";
+      case FaultParameter::Type::signed_duration: return "-5m";
+      case FaultParameter::Type::error_name: return "EIO";
+      case FaultParameter::Type::count: return std::to_string(std::max<std::uint64_t>(parameter.least, 100));
+      case FaultParameter::Type::event: return "\"ready service=shop\"";
+    }
+    return "...";
+  }
+
+  void read_effect(const Node& item, const std::string& service, const std::vector<const SyscallFamily*>& families,
+                   const std::string& paths) {
+    const auto chosen = read_kind(item, Mechanism::syscall);
+    if (!chosen) return;
+    bool strikes_some = false;
+    for (const auto* family : families) {
+      if (!strikes_operation(chosen->kind->name, family->name)) continue;
+      strikes_some = true;
+      add(*chosen->at,
+          {chosen->kind->name, service, family->name, family->object == "file" ? paths : "", chosen->params});
+    }
+    if (!strikes_some && !families.empty())
+      loading_.notes.error(*chosen->at, "fault \"" + chosen->kind->name + "\" strikes " +
+                                            base::join_names(chosen->kind->operations) +
+                                            ", none of which is in \"families\"");
   }
 
   void read_network(const Node& item, const Link& link) {
-    const bool mapping = item.is_map() && item.keys.size() == 1;
-    if (!item.is_scalar() && !mapping) return;
-    const auto& name = mapping ? item.keys.front() : item;
-    const auto* kind = fault_kind(name.text);
-    if (kind == nullptr || kind->mechanism != Mechanism::link) return;
-    Value params = Value::object();
-    if (mapping) {
-      if (kind->parameters.size() != 1 || !item.items.front().is_scalar()) return;
-      const auto& parameter = kind->parameters.front();
-      params[parameter.name] =
-          parameter.type == FaultParameter::Type::count ? to_value(item.items.front()) : Value(item.items.front().text);
-      if (parameter.type == FaultParameter::Type::duration && !base::parse_duration(item.items.front().text)) return;
-    } else if (!kind->parameters.empty()) {
-      const auto& parameter = kind->parameters.front();
-      loading_.notes.error(
-          name, "fault \"" + kind->name + "\" needs " + parameter.about + ": write { " + kind->name + ": 2s }");
-      return;
-    }
-    if (kind->http_only && link.protocol != Protocol::http) {
-      loading_.notes.error(name, "fault \"" + kind->name + "\" needs to see requests, but port \"" + link.port +
-                                     "\" of service \"" + link.to + "\" is declared as tcp; declare { port: " +
-                                     std::to_string(link.number) + ", protocol: http } if it speaks HTTP");
+    const auto chosen = read_kind(item, Mechanism::link);
+    if (!chosen) return;
+    const auto& kind = *chosen->kind;
+    if (kind.http_only && link.protocol != Protocol::http) {
+      loading_.notes.error(*chosen->at, "fault \"" + kind.name + "\" needs to see requests, but port \"" + link.port +
+                                            "\" of service \"" + link.to + "\" is declared as tcp; declare { port: " +
+                                            std::to_string(link.number) + ", protocol: http } if it speaks HTTP");
       return;
     }
     // A kind that knows both strikes requests where they can be told apart: that is the finer place, and it holds the
     // other.
-    const bool requests = link.protocol == Protocol::http && strikes_operation(kind->name, "request");
-    add(name, {kind->name, link.id(), requests ? "request" : "connect", "", std::move(params)});
+    const bool requests = link.protocol == Protocol::http && strikes_operation(kind.name, "request");
+    add(*chosen->at, {kind.name, link.id(), requests ? "request" : "connect", "", chosen->params});
   }
 
   void read_process(const Node& item, const std::string& service) {
-    const auto* kind = item.is_scalar() ? fault_kind(item.text) : nullptr;
-    if (kind == nullptr || kind->mechanism != Mechanism::process) return;
-    for (const auto& operation : kind->operations) add(item, {kind->name, service, operation, "", Value::object()});
+    const auto chosen = read_kind(item, Mechanism::process);
+    if (!chosen) return;
+    for (const auto& operation : chosen->kind->operations)
+      add(*chosen->at, {chosen->kind->name, service, operation, "", chosen->params});
   }
 
   Loading& loading_;
