@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "descriptor.hpp"
+
 namespace library {
 
 using Clock = std::chrono::steady_clock;
@@ -45,24 +47,6 @@ struct Response {
 namespace detail {
 
 inline constexpr std::size_t largest_message = 1 << 20;
-
-/// A socket that is closed when its owner goes.
-class Socket {
- public:
-  explicit Socket(int fd = -1) : fd_(fd) {}
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 inline int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -92,6 +76,20 @@ inline bool send_all(int fd, std::string_view bytes, Clock::time_point deadline)
       return false;
   }
   return true;
+}
+
+inline Descriptor listen_at(int port) {
+  Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener.get(), 64) != 0)
+    throw std::runtime_error("port " + std::to_string(port) + ": " + std::strerror(errno));
+  return listener;
 }
 
 /// The first line, headers and body of a message, once all of it is there. Throws std::runtime_error when it is no
@@ -140,17 +138,7 @@ class Server {
   /// time).
   using BetweenRequests = std::function<int()>;
 
-  explicit Server(int port) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const int on = 1;
-    ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener_.get(), 64) != 0)
-      throw std::runtime_error("port " + std::to_string(port) + ": " + std::strerror(errno));
-  }
+  explicit Server(int port) : listener_(detail::listen_at(port)) {}
 
   [[noreturn]] void serve(
       const Handler& handler, const BetweenRequests& between = [] { return -1; }) {
@@ -170,13 +158,13 @@ class Server {
 
  private:
   struct Connection {
-    detail::Socket socket;
+    Descriptor socket;
     std::string bytes;
     Clock::time_point deadline;
   };
 
   void accept_one() {
-    detail::Socket socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (socket.get() >= 0) connections_.push_back({std::move(socket), {}, Clock::now() + std::chrono::seconds(10)});
   }
 
@@ -226,7 +214,7 @@ class Server {
     return true;
   }
 
-  detail::Socket listener_;
+  Descriptor listener_;
   std::vector<Connection> connections_;
 };
 
@@ -241,16 +229,13 @@ struct Endpoint {
   }
 };
 
-/// One exchange; nothing when the answer did not come whole in `patience`, for whatever reason.
-inline std::optional<Response> exchange(const Endpoint& to, const std::string& method, const std::string& path,
-                                        const Json& json, std::chrono::milliseconds patience,
-                                        const std::map<std::string, std::string>& headers = {}) {
-  const auto deadline = Clock::now() + patience;
+/// A connection that does not block; no socket when there is none by then.
+inline Descriptor dial(const Endpoint& to, Clock::time_point deadline) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
-  if (::getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found) != 0) return std::nullopt;
-  detail::Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (::getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found) != 0) return Descriptor();
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int connected = ::connect(socket.get(), found->ai_addr, found->ai_addrlen);
   const int problem = errno;
   ::freeaddrinfo(found);
@@ -259,8 +244,18 @@ inline std::optional<Response> exchange(const Endpoint& to, const std::string& m
     socklen_t size = sizeof error;
     if (problem != EINPROGRESS || !detail::wait_for(socket.get(), POLLOUT, deadline) ||
         ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
-      return std::nullopt;
+      return Descriptor();
   }
+  return socket;
+}
+
+/// One exchange; nothing when the answer did not come whole in `patience`, for whatever reason.
+inline std::optional<Response> exchange(const Endpoint& to, const std::string& method, const std::string& path,
+                                        const Json& json, std::chrono::milliseconds patience,
+                                        const std::map<std::string, std::string>& headers = {}) {
+  const auto deadline = Clock::now() + patience;
+  const auto socket = dial(to, deadline);
+  if (socket.get() < 0) return std::nullopt;
   const auto body = json.is_null() ? std::string() : json.dump();
   auto text = method + " " + path + " HTTP/1.1\r\nHost: " + to.host + "\r\nConnection: close\r\n";
   for (const auto& [name, value] : headers) text += name + ": " + value + "\r\n";

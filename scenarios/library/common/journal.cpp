@@ -36,7 +36,7 @@ std::string filled_in(std::string word, const std::string& id) {
 Outcome run(const std::vector<std::string>& command, const std::string& id, std::chrono::milliseconds patience) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
-  const library::detail::Socket reader(ends[0]);
+  const library::Descriptor reader(ends[0]);
   std::vector<std::string> words;
   for (const auto& word : command) words.push_back(filled_in(word, id));
   std::vector<char*> pointers;

@@ -13,8 +13,9 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "descriptor.hpp"
 
 namespace library {
 
@@ -41,7 +42,7 @@ class LineLog {
 
   bool append(const std::string& line) {
     const auto bytes = line + "\n";
-    if (!write_all(bytes) || (sync_ == Sync::each_line && ::fsync(fd_) != 0)) {
+    if (!write_all(fd_, bytes) || (sync_ == Sync::each_line && ::fsync(fd_) != 0)) {
       cut_back();
       return false;
     }
@@ -51,16 +52,6 @@ class LineLog {
   }
 
  private:
-  bool write_all(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto n = ::write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-  }
-
   /// Half a line must not become the beginning of the next one. Where it cannot be removed, the next start does it.
   void cut_back() {
     if (::ftruncate(fd_, length_) == 0) return;

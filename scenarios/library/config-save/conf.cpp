@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
 #include "../common/arguments.hpp"
+#include "../common/document.hpp"
 #include "../common/http.hpp"
 
 using library::Json;
@@ -38,22 +37,13 @@ class Config {
 
   Response handle(const Request& request) const {
     if (request.method == "GET" && request.path == "/health") return {200, {{"ok", true}}};
-    if (request.method == "GET" && request.path == "/config") return read();
+    if (request.method == "GET" && request.path == "/config") return library::read_document(path("config.json"));
     if (request.method == "PUT" && request.path == "/config") return save(Json::parse(request.body).dump(1) + "\n");
     return {404, {{"error", "no such thing"}}};
   }
 
  private:
   std::string path(const char* name) const { return folder_ + "/" + name; }
-
-  Response read() const {
-    std::ifstream file(path("config.json"), std::ios::binary);
-    if (!file) return {503, {{"error", "cannot read"}}};
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const auto json = Json::parse(bytes, nullptr, false);
-    if (json.is_discarded()) return {500, {{"error", "config.json is damaged"}, {"bytes", bytes.size()}}};
-    return {200, json};
-  }
 
   Response save(const std::string& document) const {
     const int fd = ::open(path("config.tmp").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
