@@ -4,39 +4,20 @@
 
 #include <chrono>
 #include <set>
-#include <sstream>
 
+#include "findings.hpp"
 #include "support.hpp"
 
 namespace {
 
 using acceptance::document;
+using acceptance::expect_well_formed;
 using acceptance::Folder;
 using acceptance::Json;
 using acceptance::leafcutter;
+using acceptance::library;
 using testing::AnyOf;
 using testing::HasSubstr;
-
-std::string library(const std::string& name) { return (acceptance::build_folder() / "library" / name).string(); }
-
-/// What must be true of every finding of a ready scenario: confirmed, minimal, explained, addressed.
-void expect_well_formed(const Json& finding) {
-  SCOPED_TRACE(finding.dump(2));
-  for (const auto* key : {"signature", "property", "leaf", "rate", "plan", "explanation"})
-    EXPECT_TRUE(finding.contains(key)) << key;
-  EXPECT_EQ(finding["signature"].get<std::string>().size(), 12U);
-  EXPECT_TRUE(finding["plan"].contains("schedule"));
-  ASSERT_EQ(finding["plan"]["faults"].size(), 1U);
-  const auto& explanation = finding["explanation"];
-  std::size_t lines = explanation.size();
-  if (explanation.is_string()) {
-    std::istringstream text(explanation.get<std::string>());
-    lines = 0;
-    for (std::string line; std::getline(text, line);) ++lines;
-  }
-  EXPECT_GT(lines, 3U);
-  EXPECT_LE(lines, 40U);
-}
 
 /// Runs a ready scenario and returns the faults of its findings, each as "kind lane operation resource".
 std::set<std::string> faults_found(const std::string& name, Json* whole = nullptr) {
@@ -47,13 +28,7 @@ std::set<std::string> faults_found(const std::string& name, Json* whole = nullpt
   std::set<std::string> faults;
   for (const auto& finding : json.value("findings", Json::array())) {
     expect_well_formed(finding);
-    for (const auto& fault : finding["plan"]["faults"]) {
-      const auto& site = fault["site"];
-      faults.insert(fault["kind"].get<std::string>() + " " +
-                    (site.is_string() ? site.get<std::string>()
-                                      : site["lane"].get<std::string>() + " " + site["operation"].get<std::string>() +
-                                            " " + site["resource"].get<std::string>()));
-    }
+    for (auto& fault : acceptance::faults_of(finding)) faults.insert(std::move(fault));
   }
   if (whole != nullptr) *whole = json;
   return faults;
