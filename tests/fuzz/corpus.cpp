@@ -8,6 +8,7 @@
 #include "protocols/http.hpp"
 #include "protocols/stream.hpp"
 #include "scenarios/plan.hpp"
+#include "tests/protocols/dns_packets.hpp"
 
 namespace fuzz {
 
@@ -46,6 +47,8 @@ std::vector<std::string> http_corpus() {
       "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n",
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"};
 }
+
+std::vector<std::string> dns_corpus() { return dns_packets::all(); }
 
 std::vector<std::string> scenario_corpus() {
   std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// Good input for each target: what our own encoders write, and the ready scenarios.
+// Good input for each target: what our own encoders write, the ready scenarios, and packets from corpus/.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@ namespace fuzz {
 std::vector<std::string> trace_corpus();
 std::vector<std::string> stream_corpus();
 std::vector<std::string> http_corpus();
+std::vector<std::string> dns_corpus();
 std::vector<std::string> scenario_corpus();
 std::vector<std::string> plan_corpus();
 std::vector<std::string> lua_corpus();

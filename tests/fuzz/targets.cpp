@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "corpus.hpp"
+#include "protocols/dns_frames.hpp"
+#include "protocols/dns_reply.hpp"
 #include "protocols/event.hpp"
 #include "protocols/http.hpp"
 #include "protocols/stream.hpp"
@@ -103,6 +105,67 @@ int read_http(const std::uint8_t* data, std::size_t size) {
   return refused;
 }
 
+/// The messages in a TCP stream, fed `step` bytes at a time.
+std::vector<std::string> dns_frames_of(std::string_view bytes, std::size_t step) {
+  protocols::DnsFrameReader reader;
+  std::vector<std::string> messages;
+  while (!bytes.empty()) {
+    const auto piece = bytes.substr(0, step);
+    const auto taken = reader.feed(piece);
+    promise(taken > 0 && taken <= piece.size(), "a DNS stream is not taken, or more than came");
+    bytes.remove_prefix(taken);
+    if (auto message = reader.take()) messages.push_back(std::move(*message));
+  }
+  return messages;
+}
+
+/// An answer can be sent, is read as what it was, and belongs to its query.
+void check_dns_reply(const protocols::DnsMessage& query, const base::Expected<protocols::DnsMessage>& reply) {
+  if (!reply) return;
+  const auto sent = protocols::encode_dns(*reply);
+  promise(sent.ok(), "an answer to a query cannot be sent");
+  const auto read = protocols::parse_dns(*sent);
+  promise(read.ok() && *read == *reply, "an answer to a query changes on its way");
+  promise(read->id == query.id && read->response && read->questions == query.questions,
+          "an answer does not belong to its query");
+}
+
+void check_dns_ttls(const protocols::DnsMessage& message, std::string bytes) {
+  if (!protocols::dns_set_ttls(bytes, 7)) return;
+  auto expected = message;
+  for (auto* section : {&expected.answers, &expected.authorities, &expected.additional}) {
+    for (auto& record : *section)
+      if (record.type != protocols::dns_type::opt) record.ttl = 7;
+  }
+  const auto read = protocols::parse_dns(bytes);
+  promise(read.ok() && *read == expected, "other TTLs change something else");
+}
+
+int read_dns(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = view(data, size);
+  promise(dns_frames_of(bytes, size + 1) == dns_frames_of(bytes, 1), "a DNS stream depends on how it arrives");
+  const auto message = protocols::parse_dns(bytes);
+  promise(protocols::dns_ttl_fields(bytes).ok() == message.ok(), "TTLs are found in what is not read, or the reverse");
+  if (!message) return 1;
+  // Written without pointers where none are allowed, a message may grow beyond what one can hold.
+  if (const auto sent = protocols::encode_dns(*message)) {
+    const auto again = protocols::parse_dns(*sent);
+    promise(again.ok() && *again == *message, "a DNS message changes on its way");
+  } else {
+    promise(size > 16384, "a short DNS message cannot be written again");
+  }
+  check_dns_ttls(*message, std::string(bytes));
+  check_dns_reply(*message, protocols::dns_failure(*message, protocols::dns_rcode::refused));
+  check_dns_reply(*message, protocols::dns_truncation(*message));
+  check_dns_reply(*message, protocols::dns_negative(*message, protocols::dns_rcode::name_error, {}));
+  check_dns_reply(*message, protocols::dns_random_address(*message, {}, 1, {}));
+  for (const auto& question : message->questions) {
+    const auto again = protocols::DnsName::from_text(question.name.text());
+    promise(again.ok() && *again == question.name, "a name's text is another name");
+  }
+  return 0;
+}
+
 int read_scenario(const std::uint8_t* data, std::size_t size) {
   scenarios::LoadOptions options;
   options.check_programs = false;
@@ -140,10 +203,13 @@ int run_lua(const std::uint8_t* data, std::size_t size) {
 }  // namespace
 
 const std::vector<Target>& targets() {
-  static const std::vector<Target> list = {
-      {"trace", read_trace, trace_corpus}, {"stream", read_stream, stream_corpus},
-      {"http", read_http, http_corpus},    {"scenario", read_scenario, scenario_corpus},
-      {"plan", read_plan, plan_corpus},    {"lua", run_lua, lua_corpus}};
+  static const std::vector<Target> list = {{"trace", read_trace, trace_corpus},
+                                           {"stream", read_stream, stream_corpus},
+                                           {"http", read_http, http_corpus},
+                                           {"dns", read_dns, dns_corpus},
+                                           {"scenario", read_scenario, scenario_corpus},
+                                           {"plan", read_plan, plan_corpus},
+                                           {"lua", run_lua, lua_corpus}};
   return list;
 }
 
