@@ -9,7 +9,6 @@ namespace leafcutter::protocols {
 std::size_t DnsFrameReader::wanted() const { return static_cast<std::size_t>(length_[0]) << 8 | length_[1]; }
 
 std::size_t DnsFrameReader::feed(std::string_view bytes) {
-  if (complete_) return 0;
   std::size_t taken = 0;
   while (length_bytes_ < length_.size()) {
     if (taken == bytes.size()) return taken;

@@ -79,6 +79,8 @@ TEST(DnsNames, CompareWithoutCaseAndByLabel) {
   EXPECT_TRUE(at_or_below(name("example"), name("example")));
   EXPECT_TRUE(at_or_below(name("example"), DnsName()));
   EXPECT_FALSE(at_or_below(name("notexample"), name("example")));
+  EXPECT_FALSE(at_or_below(name("x\\007example"), name("example")))
+      << "7 is a byte of the label, not the length of one";
   EXPECT_FALSE(at_or_below(name("example"), name("a.example")));
   EXPECT_FALSE(at_or_below(DnsName(), name("example")));
   EXPECT_EQ(name("a.b.c").parent(), name("b.c"));

@@ -204,6 +204,50 @@ TEST(Dns, MakesPointersInDataWhole) {
             name("ns.shop.example").wire() + name("hostmaster.shop.example").wire().substr(0, 24));
 }
 
+/// A question for `shop` at byte 12, and data in which every name is a pointer to it; `whole` has the name instead.
+TEST(Dns, MakesPointersWholeInEveryTypeThatMayHaveThem) {
+  const std::string shop = "0473686f7000", twenty = "0102030405060708090a0b0c0d0e0f1011121314";
+  const auto fixed = [&](std::size_t bytes) { return twenty.substr(0, 2 * bytes); };
+  const auto text = std::string("03") + "c00c61";  // bytes of a character-string that look like a pointer
+  struct Row {
+    std::uint16_t type;
+    std::vector<std::string> parts;  ///< "" stands for the name
+  };
+  const Row rows[] = {{2, {""}},
+                      {3, {""}},
+                      {4, {""}},
+                      {5, {""}},
+                      {6, {"", "", twenty}},
+                      {7, {""}},
+                      {8, {""}},
+                      {9, {""}},
+                      {12, {""}},
+                      {14, {"", ""}},
+                      {15, {fixed(2), ""}},
+                      {17, {"", ""}},
+                      {18, {fixed(2), ""}},
+                      {21, {fixed(2), ""}},
+                      {24, {fixed(18), "", "c00c"}},
+                      {26, {fixed(2), "", ""}},
+                      {30, {"", "c00c"}},
+                      {33, {fixed(6), ""}},
+                      {35, {fixed(4), text, text, "00", ""}}};
+  for (const auto& row : rows) {
+    std::string pointed, whole;
+    for (const auto& part : row.parts) {
+      pointed += part.empty() ? "c00c" : part;
+      whole += part.empty() ? shop : part;
+    }
+    auto bytes =
+        message_of({1, 1, 0, 0}, shop + "00010001 c00c") + from_hex("0000 0001 00000000 00") + '\0' + from_hex(pointed);
+    bytes[12 + 6 + 4 + 2 + 1] = static_cast<char>(row.type);
+    bytes[12 + 6 + 4 + 2 + 9] = static_cast<char>(pointed.size() / 2);
+    const auto message = parsed(bytes);
+    EXPECT_EQ(message.answers[0].data, from_hex(whole)) << dns_type_name(row.type);
+    EXPECT_EQ(parsed(encoded(message)), message) << dns_type_name(row.type);
+  }
+}
+
 /// TYPE65280's data in the packet ends in c0 0c, which looks like a pointer and is none.
 TEST(Dns, KeepsTheDataOfUnknownTypesByteForByte) {
   const auto message = parsed(packet("answer_type65280"));
@@ -314,7 +358,7 @@ TEST(Dns, TheLongestNameIsReadAndOneByteMoreIsNot) {
     return wire + from_hex("00 0001 0001");
   };
   EXPECT_EQ(parsed(with(61)).questions[0].name.wire().size(), 255u);
-  EXPECT_THAT(parse_dns(with(62)).error().message, HasSubstr("longer than 255 bytes"));
+  EXPECT_THAT(parse_dns(with(62)).error().message, HasSubstr("longer than 255 bytes, at byte 12"));
 }
 
 /// Each pointer leads to the one before, without a label between: legal one by one, work without end together.
