@@ -95,7 +95,7 @@ std::string DnsName::text() const {
   if (is_root()) return ".";
   std::string out;
   for (std::size_t at = 0; wire_[at] != '\0';) {
-    const auto length = static_cast<std::size_t>(wire_[at++]);
+    const std::size_t length = static_cast<unsigned char>(wire_[at++]);
     if (!out.empty()) out += '.';
     for (const auto end = at + length; at < end; ++at) {
       const auto c = static_cast<unsigned char>(wire_[at]);

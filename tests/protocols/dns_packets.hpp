@@ -49,6 +49,7 @@ inline std::vector<std::string> all() {
   for (const auto& entry : std::filesystem::directory_iterator(folder())) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> packets;
+  packets.reserve(paths.size());
   for (const auto& path : paths) packets.push_back(read(path));
   return packets;
 }
