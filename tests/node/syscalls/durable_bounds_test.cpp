@@ -1,0 +1,123 @@
+// What the image asks and costs: the bounds, bad folders, and copying only before a change.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "durable_fixture.hpp"
+
+namespace leafcutter::node::tests {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct DurableBounds : DurableTest {};
+
+TEST_F(DurableBounds, BadFoldersAreRefused) {
+  using Created = base::Expected<DurableImage>;
+  const auto refusal = [](const Created& created) { return created ? std::string() : created.error().text(); };
+  EXPECT_THAT(refusal(DurableImage::create(scratch / "none", scratch.image())),
+              HasSubstr("data folder " + (scratch / "none") + " is not there"));
+  EXPECT_THAT(refusal(DurableImage::create(scratch.data(), scratch / "inside")),
+              HasSubstr("is in the data folder; an empty folder outside the data folder would do"));
+  EXPECT_FALSE(there("inside"));
+  start();
+  write("a", "x");
+  sync("a");
+  EXPECT_THAT(refusal(DurableImage::create(scratch.data(), scratch.image())), HasSubstr("holds 1; an empty folder"));
+}
+
+TEST_F(DurableBounds, CopiedBeforeAChangeIsAsGoodAsCopiedAtTheStart) {
+  write("written", "old");
+  write("removed", "old");
+  write("replaced", "old");
+  write("untouched", std::string(8 * durable_page_bytes, 'u'));
+  const auto before = picture(scratch.data());
+  start(DurableImage::Capture::before_change);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.image()));
+  for (const auto* name : {"written", "removed", "replaced", "new", "no/such"}) {
+    const auto told = image->about_to_change(scratch / name);
+    EXPECT_TRUE(told) << told.error().text();
+  }
+  write("written", "new");
+  remove("removed");
+  write("new", "x");
+  move("new", "replaced");
+  move("untouched", "elsewhere");
+  const auto lost = lose_power();
+  EXPECT_EQ(picture(scratch.data()), before);
+  EXPECT_THAT(lost.unannounced, IsEmpty());
+  std::size_t copies = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(scratch.image())) ++copies;
+  EXPECT_EQ(copies, 3U);
+}
+
+TEST_F(DurableBounds, ASecondAnnouncementCopiesNothing) {
+  write("a", "old");
+  start(DurableImage::Capture::before_change);
+  ASSERT_TRUE(image->about_to_change("a"));
+  write("a", "new");
+  ASSERT_TRUE(image->about_to_change("a"));
+  const auto lost = lose_power();
+  EXPECT_EQ(read("a"), "old");
+  EXPECT_THAT(lost.unannounced, IsEmpty());
+}
+
+TEST_F(DurableBounds, AChangeThatWasNotAnnouncedIsTold) {
+  write("changed", "old");
+  write("removed", "old");
+  write("late", "old");
+  start(DurableImage::Capture::before_change);
+  write("changed", "longer");
+  remove("removed");
+  write("late", "longer");
+  ASSERT_TRUE(image->about_to_change("late"));
+  const auto lost = lose_power();
+  EXPECT_THAT(lost.unannounced, testing::UnorderedElementsAre("changed", "removed", "late"));
+  EXPECT_THAT(lost.text(), HasSubstr("not announced: "));
+  EXPECT_THAT(lose_power().unannounced, IsEmpty());
+}
+
+TEST_F(DurableBounds, TenThousandFilesAreNoTrouble) {
+  constexpr int count = 10'000;
+  const auto name = [](int i) { return "d" + std::to_string(i % 50) + "/f" + std::to_string(i); };
+  for (int i = 0; i < 50; ++i) folder("d" + std::to_string(i));
+  for (int i = 0; i < count; ++i) write(name(i), std::to_string(i));
+  start();
+  for (int i = 0; i < count; i += 7) write(name(i), "changed");
+  for (int i = 3; i < count; i += 7) remove(name(i));
+  for (int i = 5; i < count; i += 7) move(name(i), name(i) + ".moved");
+  for (int i = 0; i < 50; ++i) write(name(i) + ".new", "new");
+  sync(name(7));
+  const auto lost = lose_power();
+  EXPECT_EQ(read(name(7)), "changed");
+  EXPECT_EQ(lost.files_changed, 1429U - 1U);
+  EXPECT_EQ(lost.names_returned, 1429U + 1428U);
+  EXPECT_EQ(lost.names_lost, 1428U + 50U);
+  EXPECT_THAT(lost.lost, testing::SizeIs(PowerLoss::listed));
+  for (int i = 0; i < count; ++i) ASSERT_EQ(read(name(i)), i == 7 ? "changed" : std::to_string(i));
+}
+
+TEST_F(DurableBounds, FilesWithoutANameAreKeptUpToABound) {
+  start();
+  const base::UniqueFd first(::open(scratch.data().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!first) GTEST_SKIP() << "no O_TMPFILE here";
+  std::vector<base::UniqueFd> open_files;
+  for (std::size_t i = 0; i < DurableImage::max_unnamed + 10; ++i) {
+    open_files.emplace_back(::open(scratch.data().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    ASSERT_EQ(::write(open_files.back().get(), "x", 1), 1);
+    sync(open_files.back().get());
+  }
+  std::size_t copies = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(scratch.image())) ++copies;
+  EXPECT_EQ(copies, DurableImage::max_unnamed);
+  open_files.clear();
+  lose_power();
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.image()));
+}
+
+}  // namespace
+}  // namespace leafcutter::node::tests
