@@ -2,9 +2,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "durable_fixture.hpp"
 
@@ -14,7 +18,41 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct DurableBounds : DurableTest {};
+bool fill(const char* path, const std::string& text) {
+  const base::UniqueFd fd(::open(path, O_WRONLY | O_CLOEXEC));
+  return ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+struct DurableBounds : DurableTest {
+  /// Runs `body` in mount and user namespaces of its own; "<no namespaces>", or what it says.
+  static std::string in_namespaces(const std::function<std::string()>& body);
+};
+
+std::string DurableBounds::in_namespaces(const std::function<std::string()>& body) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return "no pipe";
+  const base::UniqueFd out(ends[0]);
+  base::UniqueFd in(ends[1]);
+  const auto child = ::fork();
+  if (child == 0) {
+    std::string said = "<no namespaces>";
+    const auto user = std::to_string(::geteuid()), group = std::to_string(::getegid());
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && fill("/proc/self/uid_map", "0 " + user + " 1") &&
+        fill("/proc/self/setgroups", "deny") && fill("/proc/self/gid_map", "0 " + group + " 1") &&
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
+      said = body();
+    if (HasFailure()) said += " (and an expectation above failed)";
+    const auto written = ::write(in.get(), said.data(), said.size());
+    ::_exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
+  }
+  in.reset();
+  std::string said;
+  char piece[4096];
+  for (ssize_t got = 0; (got = ::read(out.get(), piece, sizeof piece)) > 0;)
+    said.append(piece, static_cast<std::size_t>(got));
+  ::waitpid(child, nullptr, 0);
+  return said;
+}
 
 TEST_F(DurableBounds, BadFoldersAreRefused) {
   using Created = base::Expected<DurableImage>;
@@ -99,6 +137,44 @@ TEST_F(DurableBounds, TenThousandFilesAreNoTrouble) {
   EXPECT_EQ(lost.names_lost, 1428U + 50U);
   EXPECT_THAT(lost.lost, testing::SizeIs(PowerLoss::listed));
   for (int i = 0; i < count; ++i) ASSERT_EQ(read(name(i)), i == 7 ? "changed" : std::to_string(i));
+}
+
+TEST_F(DurableBounds, WhatIsMountedInsideIsLeftAlone) {
+  folder("mounted");
+  write("a", "old");
+  const auto said = in_namespaces([&]() -> std::string {
+    if (::mount("tmpfs", (scratch / "mounted").c_str(), "tmpfs", 0, nullptr) != 0) return "<no namespaces>";
+    write("mounted/kept", "kept");
+    start();
+    write("mounted/kept", "changed");
+    write("mounted/new", "new");
+    write("a", "new");
+    sync("mounted/new");
+    if (const auto all = image->synced_all(); !all) return all.error().text();
+    write("a", "lost");
+    write("mounted/kept", "again");
+    lose_power();
+    return read("a") + " " + read("mounted/kept") + " " + read("mounted/new");
+  });
+  if (said == "<no namespaces>") GTEST_SKIP() << "no user namespaces here";
+  EXPECT_EQ(said, "new again new");
+}
+
+TEST_F(DurableBounds, AFileThatOnlyLooksLikeOneOfOursIsLetPass) {
+  // Another folder is mounted over the data folder: the descriptor's path is that of a file in ours.
+  write("a", "old");
+  const DurableScratch other;
+  const auto said = in_namespaces([&]() -> std::string {
+    start();
+    if (::mount(other.data().c_str(), scratch.data().c_str(), nullptr, MS_BIND, nullptr) != 0) return "<no namespaces>";
+    const auto fd = open("a");
+    if (::pwrite(fd.get(), "foreign", 7, 0) != 7) return "not written";
+    const auto held = picture(scratch.image());
+    sync(fd.get());
+    return picture(scratch.image()) == held ? "let pass" : "taken for ours";
+  });
+  if (said == "<no namespaces>") GTEST_SKIP() << "no user namespaces here";
+  EXPECT_EQ(said, "let pass");
 }
 
 TEST_F(DurableBounds, FilesWithoutANameAreKeptUpToABound) {

@@ -193,6 +193,20 @@ TEST_F(DurableNames, ALogThatIsRotatedIsNotLostToItsSuccessor) {
   EXPECT_EQ(read("log.1"), "first");
 }
 
+TEST_F(DurableNames, FilesThatChangedNamesDoSoInOneStep) {
+  write("a", "first");
+  write("b", "second");
+  start();
+  ASSERT_EQ(::renameat2(AT_FDCWD, (scratch / "a").c_str(), AT_FDCWD, (scratch / "b").c_str(), RENAME_EXCHANGE), 0);
+  sync("b");
+  lose_power();
+  EXPECT_EQ(read("a"), "second");
+  EXPECT_EQ(read("b"), "first");
+  ASSERT_EQ(::renameat2(AT_FDCWD, (scratch / "a").c_str(), AT_FDCWD, (scratch / "b").c_str(), RENAME_EXCHANGE), 0);
+  lose_power();
+  EXPECT_EQ(read("a"), "second");
+}
+
 TEST_F(DurableNames, AFolderThatIsRenamedComesBackWithWhatWasInIt) {
   folder("d");
   write("d/a", "bytes");
@@ -367,9 +381,12 @@ TEST_F(DurableNames, AnInodeNumberUsedAgainIsAnotherFile) {
     used_again = make("second") == first;
   }
   if (!used_again) GTEST_SKIP() << "the file system took no number again";
+  ASSERT_EQ(::rename(path.c_str(), (disk / "b").c_str()), 0);
+  ASSERT_FALSE(std::filesystem::is_empty(disk.image()));
   ASSERT_TRUE(made->synced("."));
+  EXPECT_TRUE(std::filesystem::is_empty(disk.image())) << "the first file is thought to be there still";
   ASSERT_TRUE(made->power_loss());
-  EXPECT_EQ(picture(disk.data()), (FolderPicture{{"a", "file 0644 x1 0:"}}));  // not "first"
+  EXPECT_EQ(picture(disk.data()), (FolderPicture{{"b", "file 0644 x1 0:"}}));  // not "first"
 }
 
 TEST_F(DurableNames, AFolderWithTheNameOfTheWorkingPlaceIsNotHarmed) {
@@ -380,6 +397,7 @@ TEST_F(DurableNames, AFolderWithTheNameOfTheWorkingPlaceIsNotHarmed) {
   move("b", "c");
   folder(".power-loss-1");
   move(".power-loss-0/a", ".power-loss-1/a");
+  move(".power-loss-0", "elsewhere");
   lose_power();
   EXPECT_EQ(picture(scratch.data()), (FolderPicture{{".power-loss-0", "folder 0755"},
                                                     {".power-loss-0/a", "file 0644 x1 5:bytes"},

@@ -111,9 +111,16 @@ void DurableSequence::rename(const std::string& from, const std::string& to) {
 }
 
 void DurableSequence::change_names() {
-  switch (below(6)) {
+  switch (below(7)) {
     case 0:
     case 1: return create(some_path());
+    case 5: {
+      const auto a = any('f'), b = any(below(3) == 0 ? 'l' : 'f');
+      if (a.empty() || b.empty()) return;
+      need(::renameat2(AT_FDCWD, real(a).c_str(), AT_FDCWD, real(b).c_str(), RENAME_EXCHANGE) == 0, "exchange");
+      model_.exchange(a, b);
+      return tell("exchange", a, b);
+    }
     case 2: {
       const char kinds[] = {'f', 'f', 'd', 'l'};
       return rename(any(kinds[below(4)]), some_path());

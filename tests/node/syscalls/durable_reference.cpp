@@ -65,6 +65,17 @@ void ReferenceFolder::rename(const std::string& from, const std::string& to) {
   live_edges_.emplace(folder, name, id);
 }
 
+void ReferenceFolder::exchange(const std::string& a, const std::string& b) {
+  const auto first = *find(a), second = *find(b);
+  if (first == second) return;
+  remove(a);
+  remove(b);
+  const auto [folder_a, name_a] = split(a);
+  const auto [folder_b, name_b] = split(b);
+  live_edges_.emplace(folder_a, name_a, second);
+  live_edges_.emplace(folder_b, name_b, first);
+}
+
 void ReferenceFolder::remove(const std::string& path) {
   const auto [folder, name] = split(path);
   live_edges_.erase({folder, name, *find(path)});

@@ -30,6 +30,7 @@ class ReferenceFolder {
   void create(const std::string& path, File file);
   void link(const std::string& from, const std::string& to);
   void rename(const std::string& from, const std::string& to);
+  void exchange(const std::string& a, const std::string& b);
   void remove(const std::string& path);
   File& at(const std::string& path);
 
