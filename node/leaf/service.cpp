@@ -121,7 +121,7 @@ void Service::launch() {
                          "start of " + model_.name + ": " + child.error().text());
   child_ = std::move(*child);
   if (auto listener = child_->take_listener()) {
-    auto crash = [self, &io = context_.io] {
+    auto crash = [self, &io = context_.io](bool /*power_lost*/) {
       auto done = std::make_shared<std::promise<pid_t>>();
       auto gone = done->get_future();
       self->doomed_ = true;  // from here on no step begins, although the kill itself waits for the event loop

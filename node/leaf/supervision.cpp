@@ -24,7 +24,7 @@ std::vector<std::string> watched_families(const scenarios::Scenario& scenario, c
 }
 
 SupervisorContext supervision_of(LeafContext& context, const std::string& service,
-                                 const std::vector<std::string>& families, std::function<void()> crash) {
+                                 const std::vector<std::string>& families, std::function<void(bool power_lost)> crash) {
   std::map<std::string, std::string> peers;
   for (const auto& other : context.scenario.services)
     for (const auto& port : other.ports)

@@ -16,6 +16,6 @@ std::vector<std::string> watched_families(const scenarios::Scenario& scenario, c
                                           const std::string& service);
 
 SupervisorContext supervision_of(LeafContext& context, const std::string& service,
-                                 const std::vector<std::string>& families, std::function<void()> crash);
+                                 const std::vector<std::string>& families, std::function<void(bool power_lost)> crash);
 
 }  // namespace leafcutter::node

@@ -136,8 +136,8 @@ base::Status Effects::finish(const Case& at) {
   if (!listener_.valid(at.notification.id)) return base::ok();
   const auto& kind = at.ending->fault.kind;
   if (kind == "errno") return fail_call(at);
-  if (kind == "crash-before") return crash_before(at);
-  if (kind == "crash-after") return crash_after(at);
+  if (kind == "crash-before" || kind == "power-loss-before") return crash_before(at);
+  if (kind == "crash-after" || kind == "power-loss-after") return crash_after(at);
   report(at, false, {{"detail", "a fault of kind " + kind + " cannot strike a system call"}});
   return let_run(at.notification.id);
 }
@@ -162,11 +162,11 @@ base::Status Effects::fail_call(const Case& at) {
 }
 
 base::Status Effects::crash_before(const Case& at) {
-  report(at, true, {{"effect", "crash-before"}});
+  report(at, true, {{"effect", at.ending->fault.kind}});
   auto proof = evidence(at);
   proof["before"] = true;
   context_.sites.fired(at.ending->index, std::move(proof));
-  context_.crash();
+  context_.crash(at.ending->fault.kind.starts_with("power-loss"));
   return base::ok();
 }
 
@@ -175,15 +175,15 @@ base::Status Effects::crash_after(const Case& at) {
   const Target target(static_cast<pid_t>(at.notification.pid));
   const auto outcome = perform({at.notification.data, target, at.object.socket, [&] { return listener_.valid(id); }});
   if (!outcome.done) {
-    report(at, false, {{"detail", "crash-after not possible: " + outcome.why}});
+    report(at, false, {{"detail", at.ending->fault.kind + " not possible: " + outcome.why}});
     return let_run(id);
   }
-  report(at, true, {{"effect", "crash-after"}});
+  report(at, true, {{"effect", at.ending->fault.kind}});
   auto proof = evidence(at);
   proof["after"] = true;
   proof["result"] = outcome.result;
   context_.sites.fired(at.ending->index, std::move(proof));
-  context_.crash();
+  context_.crash(at.ending->fault.kind.starts_with("power-loss"));
   return base::ok();
 }
 

@@ -18,6 +18,8 @@
 
 namespace leafcutter::node {
 
+class DurableImage;
+
 struct SupervisorContext {
   std::string service;                       ///< lane
   std::string data_folder;                   ///< as the service sees it; paths below become "data:<relative>"
@@ -29,13 +31,17 @@ struct SupervisorContext {
   Recorder& recorder;
   SiteBook& sites;
   Activity& activity;
-  /// Kills the whole service with SIGKILL and returns when no process of it is left. Called from the supervisor's own
-  /// thread: it must not destroy the supervisor.
-  std::function<void()> crash;
+  /// Kills the whole service with SIGKILL and returns when no process of it is left; with `power_lost`, what `image`
+  /// says is gone when the service comes up again. Called from the supervisor's own thread: it must not destroy the
+  /// supervisor.
+  std::function<void(bool power_lost)> crash;
   /// Stops every process of the service (SIGSTOP), for a while if need be; returns how many, 0 when it is not running.
   /// Lets them go on (SIGCONT). From the supervisor's own thread.
   std::function<unsigned()> stop = {};
   std::function<void()> go_on = {};
+  /// Knows what is durable of the data folder; null when no fault of the plan needs that. Told of every sync by the
+  /// supervisor's thread, and outlives the supervisor.
+  std::shared_ptr<DurableImage> image = {};
   /// The supervisor failed (not the service): the leaf is INFRA. Called at most once, from the supervisor's own thread.
   std::function<void(std::string why)> failed;
 };

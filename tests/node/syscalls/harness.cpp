@@ -184,8 +184,9 @@ Outcome run(const std::vector<std::string>& argv, const Setting& setting) {
                                 .sites = book,
                                 .activity = activity,
                                 .crash =
-                                    [&, pid = child.pid] {
+                                    [&, pid = child.pid](bool power_lost) {
                                       ++crashes;
+                                      if (power_lost) ++outcome.power_losses;
                                       ::kill(-pid, SIGKILL);
                                       ended(pid, patience);
                                     },

@@ -49,6 +49,7 @@ struct Outcome {
   int status = 0;  ///< as of waitpid
   bool timed_out = false;
   int crashes = 0;
+  int power_losses = 0;  ///< of the crashes
   std::string failure;  ///< what the supervisor said of itself
   std::string output;
   std::vector<Event> events;

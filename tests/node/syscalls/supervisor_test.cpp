@@ -42,7 +42,7 @@ class Held {
                                                .recorder = recorder_,
                                                .sites = book_,
                                                .activity = activity_,
-                                               .crash = [] {},
+                                               .crash = [](bool) {},
                                                .failed = [this](const std::string& why) { note_failure(why); }});
   }
 
