@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <sstream>
 
-#include "base/text.hpp"
+#include "scenarios/matcher_text.hpp"
 
 namespace leafcutter::scenarios::loading {
 namespace {
@@ -161,25 +160,6 @@ std::string quoted_json(const std::string& text) {
   return Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
 }
 
-Value plain_value(const std::string& text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
-  const auto* end = text.data() + text.size();
-  std::int64_t integer = 0;
-  if (const auto read = std::from_chars(text.data(), end, integer); read.ec == std::errc{} && read.ptr == end)
-    return integer;
-  std::uint64_t large = 0;
-  if (const auto read = std::from_chars(text.data(), end, large); read.ec == std::errc{} && read.ptr == end)
-    return large;
-  const bool numeric = !text.empty() && text.find_first_not_of("0123456789.eE+-") == std::string::npos &&
-                       text.find_first_of("0123456789") != std::string::npos;
-  double real = 0;
-  if (const auto read = std::from_chars(text.data(), end, real);
-      numeric && read.ec == std::errc{} && read.ptr == end && std::isfinite(real))
-    return real;
-  return text;
-}
-
 }  // namespace
 
 const Node* Node::find(std::string_view key) const {
@@ -244,10 +224,6 @@ std::string describe(const Node& node) {
     case Node::Kind::map: return "a mapping";
   }
   return "?";
-}
-
-std::optional<std::string> near_name(const std::string& word, const std::vector<std::string>& known) {
-  return word.size() <= 100 ? base::nearest(word, known) : std::nullopt;
 }
 
 Value to_value(const Node& node) {

@@ -62,9 +62,6 @@ std::optional<Node> parse_document(std::string_view text, Notes& notes);
 /// What was found, for messages: "\"x\"", "a list", "a mapping", "nothing".
 std::string describe(const Node& node);
 
-/// base::nearest, but for words that a person may have meant: its cost grows with the length.
-std::optional<std::string> near_name(const std::string& word, const std::vector<std::string>& known);
-
 /// Numbers, true, false and null where they are written without quotes; text otherwise.
 Value to_value(const Node& node);
 

@@ -9,6 +9,7 @@
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/loader/document.hpp"
+#include "scenarios/matcher_text.hpp"
 
 namespace leafcutter::scenarios::loading {
 
@@ -65,7 +66,6 @@ std::vector<Link> resolve_links(Loading& loading, const Node& at);
 /// Attribute paths of `node` (but `except`) as matchers; each must exist in `kind`.
 std::vector<Matcher> load_matchers(Loading& loading, const Node& node, const EventKind& kind,
                                    const std::vector<std::string>& except = {});
-std::vector<std::string> split_path(const std::string& path);
 Pattern load_pattern(Loading& loading, const Node& node);
 
 /// What an answer has: "request", "exchange" or "command".

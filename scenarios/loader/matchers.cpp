@@ -1,43 +1,12 @@
 // Matchers and patterns: what is written beside an attribute path, and whether there is such an attribute.
 #include <algorithm>
-#include <charconv>
 
 #include "base/text.hpp"
 #include "scenarios/loader/loading.hpp"
-#include "scenarios/predicate.hpp"
-#include "scenarios/regex.hpp"
+#include "scenarios/matcher_text.hpp"
 
 namespace leafcutter::scenarios::loading {
 namespace {
-
-std::string joined(const std::vector<std::string>& path) {
-  std::string text;
-  for (const auto& part : path) text += (text.empty() ? "" : ".") + part;
-  return text;
-}
-
-std::optional<double> number_in(const std::string& text) {
-  double number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc{} || read != end) return std::nullopt;
-  return number;
-}
-
-int status_class(const std::string& text) {
-  return text.size() == 3 && text[0] >= '1' && text[0] <= '5' && text.ends_with("xx") ? text[0] - '0' : 0;
-}
-
-/// "jsn.id" is near "json", and so near "json.id".
-std::optional<std::string> nearest_path(const std::vector<std::string>& path, const std::vector<std::string>& names) {
-  if (const auto near = near_name(joined(path), names)) return near;
-  if (path.size() < 2) return std::nullopt;
-  auto changed = path;
-  const auto near = near_name(path.front(), names);
-  if (!near) return std::nullopt;
-  changed.front() = *near;
-  return joined(changed);
-}
 
 class MatcherReader {
  public:
@@ -68,7 +37,7 @@ class MatcherReader {
  private:
   void unknown(const Node& key, const std::vector<std::string>& path) {
     auto names = attribute_names(kind_);
-    const auto whole = joined(path);
+    const auto whole = joined_path(path);
     const auto near = nearest_path(path, names);
     if (near)
       loading_.notes.error(key, said() + " has no attribute \"" + whole + "\"; did you mean \"" + *near + "\"?");
@@ -90,46 +59,15 @@ class MatcherReader {
   }
 
   std::optional<Matcher> scalar(const Node& value, const std::vector<std::string>& path) {
-    Matcher matcher;
-    const auto& text = value.text;
-    if (value.plain && status_class(text) != 0) {
-      matcher.test = Matcher::Test::status_class;
-      matcher.status_class = status_class(text);
-      return matcher;
-    }
-    if (value.plain && text.size() > 2 && text.front() == '/' && text.back() == '/')
-      return regex(value, text.substr(1, text.size() - 2));
-    if (const auto dots = text.find(".."); value.plain && dots != std::string::npos) {
-      const auto low = number_in(text.substr(0, dots));
-      const auto high = number_in(text.substr(dots + 2));
-      if (low && high) return range(value, low, high);
-    }
-    matcher.value = to_value(value);
-    check_name(value, path);
+    auto matcher = noted(value, scalar_matcher(value.text, value.plain));
+    if (matcher && matcher->test == Matcher::Test::equals) check_name(value, path);
     return matcher;
   }
 
-  std::optional<Matcher> regex(const Node& at, const std::string& text) {
-    if (const auto checked = check_regex(text); !checked) {
-      loading_.notes.error(at, checked.error().message);
-      return std::nullopt;
-    }
-    Matcher matcher;
-    matcher.test = Matcher::Test::regex;
-    matcher.regex = text;
-    return matcher;
-  }
-
-  std::optional<Matcher> range(const Node& at, std::optional<double> low, std::optional<double> high) {
-    if (low && high && *low > *high) {
-      loading_.notes.error(at, "nothing lies in this range: it begins above its end");
-      return std::nullopt;
-    }
-    Matcher matcher;
-    matcher.test = Matcher::Test::range;
-    matcher.at_least = low;
-    matcher.at_most = high;
-    return matcher;
+  std::optional<Matcher> noted(const Node& at, base::Expected<Matcher> matcher) {
+    if (matcher) return std::move(*matcher);
+    loading_.notes.error(at, matcher.error().message);
+    return std::nullopt;
   }
 
   std::optional<Matcher> list(const Node& value) {
@@ -180,7 +118,7 @@ class MatcherReader {
         good = good && number;
         ends[std::string(name) == "at-most"] = number;
       }
-      return good ? range(value, ends[0], ends[1]) : std::nullopt;
+      return good ? noted(value, range_matcher(ends[0], ends[1])) : std::nullopt;
     }
     Matcher matcher;
     const auto& given = value.items.front();
@@ -194,7 +132,7 @@ class MatcherReader {
                                       describe(given));
       return std::nullopt;
     }
-    if (value.find("matches") != nullptr) return regex(given, given.text);
+    if (value.find("matches") != nullptr) return noted(given, regex_matcher(given.text));
     matcher.test = Matcher::Test::exists;
     matcher.value = to_value(given);
     if (matcher.value.is_boolean()) return matcher;
@@ -227,16 +165,6 @@ class MatcherReader {
 };
 
 }  // namespace
-
-std::vector<std::string> split_path(const std::string& path) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; from <= path.size();) {
-    const auto to = std::min(path.find('.', from), path.size());
-    parts.push_back(path.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
 
 const EventKind& answer_kind(std::string_view name) {
   static const std::vector<std::pair<std::string, EventKind>> kinds = {

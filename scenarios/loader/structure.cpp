@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "scenarios/matcher_text.hpp"
 #include "scenarios/predicate.hpp"
 #include "scenarios/regex.hpp"
 
