@@ -155,6 +155,7 @@ std::string Aim::text() const {
     add("probability=0" + (digits.empty() ? "" : "." + digits));
   }
   add(occurrences.text());
+  if (uncounted) add("uncounted");
   return out;
 }
 
@@ -190,6 +191,7 @@ Value to_value(const Aim& aim) {
     out["per-million"] = aim.per_million;
     out["seed"] = aim.seed;
   }
+  if (aim.uncounted) out["uncounted"] = true;
   return out;
 }
 
@@ -233,6 +235,9 @@ base::Expected<Aim> aim_from(const Value& value) {
         aim.seed = given.get<std::uint64_t>();
       else
         aim.per_million = static_cast<std::uint32_t>(std::min<std::uint64_t>(given.get<std::uint64_t>(), certain));
+    } else if (key == "uncounted") {
+      if (!given.is_boolean()) return bad_aim("an aim's uncounted is true or false");
+      aim.uncounted = given.get<bool>();
     } else {
       return bad_aim("an aim has no \"" + key + "\"");
     }

@@ -62,6 +62,9 @@ struct Aim {
   std::string after;                      ///< only once an event that matches this pattern was seen; as written
   std::uint32_t per_million = 1'000'000;  ///< probability of each call that the rest selects
   std::uint64_t seed = 0;                 ///< of the draws
+  /// The kernel may answer by itself where no look is needed (kernel_rule.hpp): cheap, but what is struck is not
+  /// counted.
+  bool uncounted = false;
 
   /// All but occurrences, `after` and probability. `data_folder` as the service sees it.
   bool selects(const CallFacts& facts, std::string_view data_folder) const;
