@@ -111,7 +111,8 @@ void Connection::opened() {
 // --- bytes ---
 
 void Connection::pump(Direction& direction) {
-  for (int round = 0; phase_ != Phase::over; ++round) {
+  if (phase_ == Phase::over) return;  // called by a wait that the end cancelled
+  for (int round = 0;; ++round) {
     const bool took = take(direction);
     if (phase_ == Phase::over) return;
     const bool gave = give(direction);

@@ -232,6 +232,7 @@ TEST(HttpFault, ALateRequestStillArrivesWhenItsCallerHasReset) {
   EXPECT_EQ(rig.events(events::fault_fired).size(), 1u);
   EXPECT_EQ(rig.events(events::close)[0].attrs["up_bytes"], announce.size());
   EXPECT_EQ(rig.events(events::request)[0].attrs["outcome"], "no-reply");
+  EXPECT_TRUE(eventually([&] { return rig.loop_sleeps(); })) << "what is over goes on asking its sockets";
 }
 
 TEST(HttpFault, LatencyHoldsALargeBodyWithinItsBound) {

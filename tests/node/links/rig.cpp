@@ -11,6 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/text.hpp"
 #include "scenarios/event_kinds.hpp"
 
 namespace leafcutter::node {
@@ -248,8 +249,14 @@ Rig::Rig(std::uint16_t callee_port, RigOptions options) {
   proxy_->start();
   thread_ = std::thread([this] {
     const auto work = boost::asio::make_work_guard(io_);
+    loop_ = ::gettid();
     io_.run();
   });
+}
+
+bool Rig::loop_sleeps() const {
+  const auto text = base::read_file("/proc/self/task/" + std::to_string(loop_) + "/stat");
+  return text && text->find(") S ") != std::string::npos;
 }
 
 void Rig::stop() {

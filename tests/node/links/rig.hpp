@@ -112,6 +112,8 @@ class Rig {
   std::vector<Event> events(const std::string& kind) const;
   std::vector<Event> all_events() const;
   void stop();
+  /// Whether the event loop waits for something to happen: a loop that spins never does.
+  bool loop_sleeps() const;
 
   Activity activity;
   std::unique_ptr<Recorder> recorder;
@@ -124,6 +126,7 @@ class Rig {
   boost::asio::io_context io_;
   std::unique_ptr<LinkProxy> proxy_;
   std::uint16_t port_ = 0;
+  std::atomic<pid_t> loop_{0};
   std::thread thread_;
 };
 
