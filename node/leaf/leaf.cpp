@@ -109,7 +109,7 @@ class Leaf {
     const auto note = [this](const std::string& what) { await(what); };
     Workload(context_, services_, note).run();
     await("services to come up again before the checks");
-    services_.wait_steady(steady_clock::now() + std::chrono::seconds(10));
+    services_.wait_steady(std::chrono::seconds(10));
     // A check that finds a service still recovering says nothing about its state; one that never answers again is the
     // check's to find.
     if (has_checks()) services_.wait_answering(steady_clock::now() + std::chrono::seconds(20));

@@ -4,6 +4,8 @@
 #include <boost/asio/post.hpp>
 #include <future>
 
+#include "node/leaf/quiet.hpp"
+
 namespace leafcutter::node {
 
 Services::Services(LeafContext& context) : context_(context) {
@@ -20,6 +22,7 @@ void Services::changed(const Service& service) {
   {
     const std::lock_guard lock(mutex_);
     seen_[service.model().name] = {service.state(), service.program()};
+    ++changes_;
     steady_.notify_all();
   }
   if (!in_transition(service.state())) boost::asio::post(context_.io, [this] { advance(); });
@@ -45,13 +48,18 @@ bool Services::moves(const std::string& name, const Seen& seen) const {
          (seen.state == ServiceState::ready && seen.program > 0 && is_exiting(seen.program));
 }
 
-bool Services::wait_steady(Deadline deadline) const {
+bool Services::wait_steady(std::chrono::nanoseconds within) const {
   std::unique_lock lock(mutex_);
+  FairTime time(std::chrono::steady_clock::now());
   for (;;) {
     const bool steady = std::none_of(seen_.begin(), seen_.end(),
                                      [this](const auto& entry) { return moves(entry.first, entry.second); });
-    if (steady || std::chrono::steady_clock::now() >= deadline) return steady;
-    steady_.wait_until(lock, deadline);  // every end and every change of a service is told
+    if (steady || time.spent() >= within) return steady;
+    // Every end and every change of a service is told; between two of them only the time is looked at.
+    for (const auto seen = changes_; changes_ == seen && time.spent() < within;) {
+      steady_.wait_for(lock, quiet_tick);
+      time.tick(std::chrono::steady_clock::now());
+    }
   }
 }
 

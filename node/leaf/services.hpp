@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,8 +23,9 @@ class Services {
 
   // --- from any other thread ---
 
-  /// Waits until no service is on its way up, nor about to exit. False at the deadline.
-  bool wait_steady(Deadline deadline) const;
+  /// Waits until no service is on its way up, nor about to exit. False after `within`, in fair time (FairTime): a
+  /// starved host gives them longer.
+  bool wait_steady(std::chrono::nanoseconds within) const;
 
   /// Asks every service that is up whether it answers its readiness probe, until all do. False at the deadline.
   bool wait_answering(Deadline deadline);
@@ -49,6 +51,7 @@ class Services {
   };
   bool moves(const std::string& name, const Seen& seen) const;
   std::map<std::string, Seen> seen_;
+  std::uint64_t changes_ = 0;  ///< of what was seen
 };
 
 }  // namespace leafcutter::node

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "node/leaf/quiet.hpp"
 #include "node/leaf/text.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/predicate.hpp"
@@ -54,11 +55,14 @@ CommandResult run_in_workload(LeafContext& context, const std::vector<std::strin
 }
 
 Workload::Workload(LeafContext& context, Services& services, std::function<void(const std::string&)> awaiting)
-    : context_(context), services_(services), awaiting_(std::move(awaiting)) {}
+    : context_(context),
+      services_(services),
+      awaiting_(std::move(awaiting)),
+      silence_(steady_clock::now(), context.activity.last()) {}
 
 void Workload::run() {
   awaiting_("every service to be ready");
-  services_.wait_steady(after(context_.job.timeout));
+  services_.wait_steady(context_.job.timeout);
   Lane lane{scenarios::workload_lane, context_.variables};
   run_steps(context_.scenario.workload, lane);
   if (context_.scenario.workload.empty() || context_.scenario.workload.back().what != Step::Do::settle)
@@ -96,7 +100,7 @@ bool Workload::wanted(const Step& step, Lane& lane) {
 
 void Workload::wait_steady(const std::string& before) {
   awaiting_("services to come up again before step \"" + before + "\"");
-  services_.wait_steady(after(std::chrono::seconds(10)));
+  services_.wait_steady(std::chrono::seconds(10));
 }
 
 void Workload::strike(const std::string& label) {
@@ -106,7 +110,7 @@ void Workload::strike(const std::string& label) {
       // Between two steps a service may still be at work on the last one. A crash in the middle of that would strike
       // now here, now there; the places inside are what the syscall faults are for.
       std::vector<std::string> busy;
-      wait_quiet(quiet_before_crash, after(std::chrono::seconds(2)), busy);
+      wait_quiet(quiet_before_crash, std::chrono::seconds(2), busy);
       const auto pid = services_.crash(service.name);
       if (!pid) {
         context_.fail("runner-failed", pid.error().text());
@@ -169,24 +173,36 @@ void Workload::parallel(const Step& step, Lane& lane) {
   }
 }
 
-bool Workload::wait_quiet(std::chrono::nanoseconds quiet, Deadline deadline, std::vector<std::string>& busy) {
-  const auto silence = std::chrono::duration_cast<steady_clock::duration>(quiet);
-  for (;;) {
+Silence Workload::silence() const {
+  const std::lock_guard lock(silence_mutex_);
+  return silence_;
+}
+
+bool Workload::wait_quiet(std::chrono::nanoseconds quiet, std::chrono::nanoseconds within,
+                          std::vector<std::string>& busy) {
+  const auto is_busy = [&] {
     busy = context_.activity.busy();
     for (const auto& name : services_.moving()) busy.push_back("start " + name);
-    const auto now = steady_clock::now();
-    const auto due = context_.activity.last() + silence;
-    if (busy.empty() && now >= due) return true;
-    if (now >= deadline) return false;
-    // While something is under way there is no telling when it ends: it is looked at again soon.
-    services_.wait_change(std::min(busy.empty() ? due : now + std::chrono::milliseconds(5), deadline));
+    return !busy.empty();
+  };
+  QuietWait wait(quiet, within, silence());
+  for (;;) {
+    const auto answer =
+        wait.look(steady_clock::now(), context_.activity.last(), is_busy, [] { return anything_runs(); });
+    if (answer == QuietWait::Answer::late) is_busy();  // what it was late with
+    if (answer != QuietWait::Answer::wait) {
+      const std::lock_guard lock(silence_mutex_);
+      silence_ = wait.silence();
+      return answer == QuietWait::Answer::quiet;
+    }
+    services_.wait_change(wait.next());
   }
 }
 
 void Workload::settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within) {
   awaiting_("the system to settle");
   std::vector<std::string> busy;
-  const bool settled = wait_quiet(quiet, after(within), busy);
+  const bool settled = wait_quiet(quiet, within, busy);
   std::sort(busy.begin(), busy.end());
   busy.erase(std::unique(busy.begin(), busy.end()), busy.end());
   context_.recorder.record(lane, events::settled,

@@ -2,11 +2,13 @@
 // until no service is on its way up, so that what a step meets does not depend on timing.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "node/leaf/child.hpp"
 #include "node/leaf/context.hpp"
+#include "node/leaf/quiet.hpp"
 #include "node/leaf/services.hpp"
 
 namespace leafcutter::node {
@@ -38,8 +40,10 @@ class Workload {
   bool wanted(const scenarios::Step& step, Lane& lane);
   void strike(const std::string& label);
   void wait_steady(const std::string& before);
-  /// Waits until nothing has moved for `quiet` and nothing is under way; false at the deadline, `busy` says with what.
-  bool wait_quiet(std::chrono::nanoseconds quiet, Deadline deadline, std::vector<std::string>& busy);
+  /// Waits until nothing has moved for `quiet` and nothing is under way (see QuietWait); false when that took longer
+  /// than `within`, and `busy` says what is.
+  bool wait_quiet(std::chrono::nanoseconds quiet, std::chrono::nanoseconds within, std::vector<std::string>& busy);
+  Silence silence() const;
   void settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within);
   Outcome request(const scenarios::Step& step, const Lane& lane);
   Outcome exchange(const scenarios::Step& step, const Lane& lane);
@@ -52,6 +56,8 @@ class Workload {
   LeafContext& context_;
   Services& services_;
   std::function<void(const std::string&)> awaiting_;
+  mutable std::mutex silence_mutex_;
+  Silence silence_;  ///< as the last wait for quiet left it
 };
 
 /// Runs a command in the workload's network with the scenario's folder as working directory; called from a thread that

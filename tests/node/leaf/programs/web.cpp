@@ -1,4 +1,5 @@
-// A small HTTP service for the tests: it stores lines, asks its peer, dials what it is told to, and dies on request.
+// A small HTTP service for the tests: it stores lines, asks its peer, dials what it is told to, computes and dies on
+// request.
 //   web --port N [--bind ADDRESS] [--data FOLDER] [--peer HOST:PORT] [--slow-start MS] [--marker TEXT]
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -87,6 +89,13 @@ std::string ask(const std::string& host, const std::string& port, const std::str
   return head == std::string::npos ? "" : text.substr(head + 4);
 }
 
+/// Computes until that much processor time has been used.
+void work(std::chrono::milliseconds time) {
+  const auto began = clock();
+  while (clock() - began < time.count() * CLOCKS_PER_SEC / 1000) {
+  }
+}
+
 std::size_t count_lines(const std::string& path) {
   std::ifstream in(path);
   std::size_t lines = 0;
@@ -135,6 +144,7 @@ int main(int argc, char** argv) {
     if (target == "/uid")
       answer = reply(200, "{\"uid\":" + std::to_string(getuid()) + ",\"pid\":" + std::to_string(getpid()) + "}");
     if (target == "/exit") _exit(9);
+    if (target.rfind("/work/", 0) == 0) answer = reply(202, "{}");
     if (target == "/peer") {
       const auto& peer = options["--peer"];
       const auto colon = peer.find(':');
@@ -153,5 +163,6 @@ int main(int argc, char** argv) {
     }
     write_all(fd, answer);
     close(fd);
+    if (target.rfind("/work/", 0) == 0) work(std::chrono::milliseconds(std::stoi(target.substr(6))));
   }
 }
