@@ -187,17 +187,20 @@ services:
 workload:
   - settle: { quiet: 1ms, within: 5s }
 )");
+  // Far above what it costs on an idle machine (about 10 ms): a regression to fixed waits would show, in every run.
+  // A machine that does much else may need more runs until one is not held up.
+  constexpr std::chrono::milliseconds limit{90};
   std::vector<std::chrono::milliseconds> took;
-  for (int i = 0; i < 9; ++i) {
+  while (took.size() < 9 || (took[0] >= limit && took.size() < 40)) {
     const auto ran = nest.run();
     ASSERT_TRUE(ran.exit.clean) << ran.text();
     took.push_back(ran.took);
+    std::sort(took.begin(), took.end());
   }
-  std::sort(took.begin(), took.end());
-  RecordProperty("median_ms", static_cast<int>(took[4].count()));
-  std::cout << "a trivial leaf: " << took[0].count() << " ms at least, " << took[4].count() << " ms in the median\n";
-  // Far above what it costs on an idle machine (about 10 ms): a regression to fixed waits would show.
-  EXPECT_LT(took[0], std::chrono::milliseconds(90));
+  RecordProperty("median_ms", static_cast<int>(took[took.size() / 2].count()));
+  std::cout << "a trivial leaf: " << took[0].count() << " ms at least, " << took[took.size() / 2].count()
+            << " ms in the median\n";
+  EXPECT_LT(took[0], limit);
 }
 
 }  // namespace

@@ -1,16 +1,19 @@
 // The launcher and its nursery: every launch ends once, and nothing outlives the nursery.
 #include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
-#include <set>
 
 #include "base/text.hpp"
+#include "base/unique_fd.hpp"
 #include "harness.hpp"
 
 namespace leafcutter::node::testing {
@@ -37,32 +40,29 @@ bool descends_from(pid_t pid, pid_t ancestor) {
   return false;
 }
 
-/// The namespaces that processes of the host are in: all, or those below `ancestor`.
-std::set<std::string> namespaces(pid_t ancestor = 0) {
-  std::set<std::string> out;
+/// Namespaces by name, "net:[4026532177]". The handles keep them from ending: the kernel gives the number of one that
+/// ended to the next, which may be somebody else's.
+using HeldNamespaces = std::map<std::string, base::UniqueFd>;
+
+void hold_namespaces_of(const std::string& process, HeldNamespaces& held) {
+  for (const auto* kind : {"net", "mnt", "user"}) {
+    base::UniqueFd handle(::open(("/proc/" + process + "/ns/" + kind).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!handle) continue;
+    std::array<char, 128> name{};
+    const auto n = ::readlink(("/proc/self/fd/" + std::to_string(handle.get())).c_str(), name.data(), name.size());
+    if (n > 0) held.insert_or_assign(std::string(name.data(), static_cast<std::size_t>(n)), std::move(handle));
+  }
+}
+
+/// Those that processes of the host are in: all, or those below `ancestor`.
+HeldNamespaces namespaces_in_use(pid_t ancestor = 0) {
+  HeldNamespaces held;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
   while (const auto* entry = ::readdir(proc.get())) {
     const auto pid = std::atoi(entry->d_name);
-    if (pid <= 0 || (ancestor > 0 && !descends_from(pid, ancestor))) continue;
-    for (const auto* kind : {"net", "mnt", "user"}) {
-      char target[128];
-      const auto path = std::string("/proc/") + entry->d_name + "/ns/" + kind;
-      const auto n = ::readlink(path.c_str(), target, sizeof target);
-      if (n > 0) out.emplace(target, static_cast<std::size_t>(n));
-    }
+    if (pid > 0 && (ancestor == 0 || descends_from(pid, ancestor))) hold_namespaces_of(entry->d_name, held);
   }
-  return out;
-}
-
-/// Of this very process.
-std::set<std::string> own_namespaces() {
-  std::set<std::string> out;
-  for (const auto* kind : {"net", "mnt", "user"}) {
-    char target[128];
-    const auto n = ::readlink((std::string("/proc/self/ns/") + kind).c_str(), target, sizeof target);
-    if (n > 0) out.emplace(target, static_cast<std::size_t>(n));
-  }
-  return out;
+  return held;
 }
 
 const char* const lasting = R"(
@@ -97,8 +97,10 @@ TEST(Launcher, NothingOutlivesTheNursery) {
   ASSERT_TRUE(eventually([&] { return processes_with(marker).size() >= 4; }, std::chrono::seconds(10)));
   const auto nursery = own_nursery();
   ASSERT_GT(nursery, 0);
-  auto made = namespaces(nursery);
-  for (const auto& name : own_namespaces()) made.erase(name);
+  auto made = namespaces_in_use(nursery);
+  HeldNamespaces own;
+  hold_namespaces_of("self", own);
+  for (const auto& [name, handle] : own) made.erase(name);
   EXPECT_GE(made.size(), 10u);  // two leaves: a user, two mount and two network namespaces each, at the least
 
   ASSERT_EQ(::kill(nursery, SIGKILL), 0);
@@ -110,8 +112,8 @@ TEST(Launcher, NothingOutlivesTheNursery) {
   EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }, std::chrono::seconds(2)));
   EXPECT_TRUE(eventually(
       [&] {
-        const auto now = namespaces();
-        return std::none_of(made.begin(), made.end(), [&](const auto& name) { return now.contains(name); });
+        const auto now = namespaces_in_use();
+        return std::none_of(made.begin(), made.end(), [&](const auto& one) { return now.contains(one.first); });
       },
       std::chrono::seconds(2)));
   const auto refused = nest.launcher().launch(nest.job(), {});
