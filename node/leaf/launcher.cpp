@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "base/unique_fd.hpp"
+#include "node/leaf/revival.hpp"
 #include "node/leaf/wire.hpp"
 
 namespace leafcutter::node {
@@ -27,9 +28,7 @@ namespace {
 
 using protocols::Value;
 
-base::Error gone(const std::string& why) {
-  return {base::ErrorCode::io, why + "; no leaf can be started, a new launcher is needed", {}};
-}
+base::Error gone(const std::string& why) { return {base::ErrorCode::io, why, {}}; }
 
 /// Between fork and exec of a threaded program: async-signal-safe calls only.
 [[noreturn]] void become_nursery(const char* program, int socket) {
@@ -51,6 +50,7 @@ base::Error gone(const std::string& why) {
   ::_exit(127);
 }
 
+/// With one nursery, for as long as that lives.
 class NurseryLauncher final : public Launcher {
  public:
   NurseryLauncher(std::string program, std::string run_folder)
@@ -251,9 +251,11 @@ class NurseryLauncher final : public Launcher {
 Launcher::~Launcher() = default;
 
 base::Expected<std::unique_ptr<Launcher>> Launcher::start(const std::string& program, const std::string& run_folder) {
-  auto launcher = std::make_unique<NurseryLauncher>(program, run_folder);
-  if (auto status = launcher->begin(); !status) return status.error();
-  return std::unique_ptr<Launcher>(std::move(launcher));
+  return start_reviving([program, run_folder]() -> base::Expected<std::unique_ptr<Launcher>> {
+    auto launcher = std::make_unique<NurseryLauncher>(program, run_folder);
+    if (auto status = launcher->begin(); !status) return status.error();
+    return std::unique_ptr<Launcher>(std::move(launcher));
+  });
 }
 
 }  // namespace leafcutter::node

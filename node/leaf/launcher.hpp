@@ -1,6 +1,6 @@
 // Starts leaf processes. One small single-threaded process (the nursery) is started once from our own binary; it holds
 // the parsed scenario and clones every leaf from itself, each in its own user, mount, pid, network, ipc and uts
-// namespaces. It dies with the node, and every leaf dies with it.
+// namespaces. It dies with the node, and every leaf dies with it; when it dies alone, the next leaf starts another one.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ class Launcher {
   /// Gives the nursery a scenario; jobs name it by identity. Giving it again is a no-op.
   virtual base::Status give(const scenarios::Scenario& scenario, const std::string& identity) = 0;
 
-  /// Starts a leaf; `on_exit` is called exactly once, also when the nursery dies.
+  /// Starts a leaf; `on_exit` is called exactly once, also when the nursery dies. Errors: unavailable when nurseries
+  /// die faster than is reasonable (see RestartBudget).
   virtual base::Status launch(const LeafJob& job, OnExit on_exit) = 0;
 
   /// SIGKILL to the leaf's pid 1, and so to everything in it. `on_exit` follows.

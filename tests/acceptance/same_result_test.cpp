@@ -43,6 +43,24 @@ TEST(SameResult, TwoRunsAndAnyNumberOfSlots) {
   EXPECT_EQ(run(folder, scenario, "c", "1"), first);
 }
 
+TEST(SameResult, WhenTheProcessThatStartsTheLeavesIsKilled) {
+  const Folder folder;
+  const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 100");
+  const auto whole = run(folder, scenario, "a", "4");
+  Program killed(leafcutter_command({"run", scenario, "--slots", "4", "--format", "json", "--out", folder / "b"}),
+                 folder.path());
+  // Twice: while it tries single faults, and among the pairs.
+  for (const auto* phase : {"singles", "pairs"}) {
+    ASSERT_TRUE(killed.wait_for_error_text(phase, seconds(120)));
+    const auto nursery = acceptance::child_with(killed.pid(), "leaf-nursery");
+    ASSERT_GT(nursery, 0);
+    ASSERT_EQ(::kill(nursery, SIGKILL), 0);
+  }
+  const auto outcome = killed.wait(seconds(240));
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_EQ(essence(document(outcome)), whole);
+}
+
 TEST(SameResult, AnotherSeedIsAnotherCampaign) {
   const Folder folder;
   const auto scenario = folder.copy_scenario("double-charge", "leaves: 200", "leaves: 10");

@@ -53,6 +53,17 @@ std::string traces_of(const std::string& marker) {
   return found;
 }
 
+pid_t child_now(pid_t parent, const std::string& word) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    if (!std::isdigit(static_cast<unsigned char>(entry.path().filename().string()[0]))) continue;
+    const auto status = read_whole(entry.path() / "status");
+    if (status.find("\nPPid:\t" + std::to_string(parent) + "\n") == std::string::npos) continue;
+    if (read_whole(entry.path() / "cmdline").find(word) != std::string::npos)
+      return static_cast<pid_t>(std::stol(entry.path().filename().string()));
+  }
+  return -1;
+}
+
 }  // namespace
 
 fs::path source_folder() {
@@ -189,6 +200,16 @@ Json document(const Outcome& outcome) {
                 << outcome.out << "\nstandard error:\n"
                 << outcome.err;
   return Json::object();
+}
+
+pid_t child_with(pid_t parent, const std::string& word, std::chrono::seconds patience) {
+  const auto deadline = Clock::now() + patience;
+  auto found = child_now(parent, word);
+  while (found < 0 && Clock::now() < deadline) {
+    ::poll(nullptr, 0, 20);  // /proc cannot be waited for
+    found = child_now(parent, word);
+  }
+  return found;
 }
 
 std::string left_behind(const std::string& marker, std::chrono::seconds patience) {

@@ -83,6 +83,9 @@ std::vector<std::string> leafcutter_command(std::vector<std::string> arguments);
 /// The document of `run --format json`; fails the test when there is none.
 Json document(const Outcome& outcome);
 
+/// A child of `parent` with `word` in its command line; -1 when there is none after a while.
+pid_t child_with(pid_t parent, const std::string& word, std::chrono::seconds patience = std::chrono::seconds(10));
+
 /// Processes and mounts that speak of `marker`, described; waits a while for them to go.
 std::string left_behind(const std::string& marker, std::chrono::seconds patience = std::chrono::seconds(10));
 
