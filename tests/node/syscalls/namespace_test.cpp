@@ -13,8 +13,9 @@ namespace {
 class Apart : public testing::Test {
  protected:
   void SetUp() override {
-    if (!run({"unshare", "-Urmpf", "--mount-proc", "true"}, {}).exited_well())
-      GTEST_SKIP() << "this host gives no user namespaces";
+    ASSERT_TRUE(run({"unshare", "-Urmpf", "--mount-proc", "true"}, {}).exited_well())
+        << "this host gives no user namespaces: `leafcutter doctor` says what would enable them (most often sysctl "
+           "kernel.unprivileged_userns_clone=1, user.max_user_namespaces, or a container that may create them)";
   }
   /// `script` runs as process 1 of its own pid, mount and user namespace, and calls steps "$0".
   Outcome apart(const std::string& script, Setting setting) const {
