@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -80,10 +81,21 @@ void keep_descriptors(const Prepared& prepared) {
   ::syscall(SYS_close_range, prepared.pipes[3] < 0 ? filter_fd : filter_fd + 1, ~0u, 0u);
 }
 
+/// Crashes are daily business here, and a core file a service's folder full of surprises. The soft limit only: a
+/// service that wants one says `ulimit -c`. One byte is less than any core, and where the host pipes cores to a
+/// program, which no limit of 0 prevents, the kernel takes it for "none" (core_pattern, RLIMIT_CORE = 1).
+void limit_core_dumps() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_max == 0) return;
+  limit.rlim_cur = 1;
+  ::setrlimit(RLIMIT_CORE, &limit);
+}
+
 [[noreturn]] void run_program(const Prepared& prepared) {
   ::setsid();
   if (::chdir(prepared.folder) != 0) fail(Stage::folder, errno);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  limit_core_dumps();
   ::fcntl(report_fd, F_SETFD, FD_CLOEXEC);
   tell(Stage::begins, 0);
   if (!prepared.filter->empty()) {

@@ -1,5 +1,6 @@
 // What steps can say and do.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "harness.hpp"
 
@@ -109,6 +110,23 @@ TEST(Workload, ACommandThatHangsIsKilledAndItsOutputIsBounded) {
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].attrs["outcome"], "no-reply");
   EXPECT_EQ(steps[1].attrs["expected"], true);
+}
+
+TEST(Workload, NothingDumpsCoreUnlessItAsksForIt) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_CORE, &before), 0);
+  ASSERT_GT(before.rlim_max, 4096u) << "this host lets nobody dump core: the hard limit has to be raised";
+  const rlimit generous{before.rlim_max, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_CORE, &generous), 0);
+  const auto ran = run_steps(R"(
+  - { name: limit, run: [/bin/sh, -c, "ulimit -S -c"], expect: { exit: 0, stdout: "0\n" } }
+  - { name: asks, run: [/bin/sh, -c, "ulimit -S -c 8 && ulimit -S -c"], expect: { exit: 0, stdout: "8\n" } }
+)");
+  ::setrlimit(RLIMIT_CORE, &before);
+  SCOPED_TRACE(ran.text());
+  auto steps = ran.of("step");
+  ASSERT_EQ(steps.size(), 2u);
+  for (const auto& step : steps) EXPECT_EQ(step.attrs["expected"], true) << step.attrs;
 }
 
 TEST(Workload, LogLinesAreBounded) {
