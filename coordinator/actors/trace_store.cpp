@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/files.hpp"
 #include "protocols/event.hpp"
 
 namespace leafcutter::coordinator {
@@ -30,27 +31,13 @@ Expected<base::UniqueFd> nameless_file(const std::string& folder) {
   return file;
 }
 
-Status write_at(int fd, std::string_view bytes, std::uint64_t offset) {
-  while (!bytes.empty()) {
-    const auto put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return base::system_error("write a spilled trace", errno);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-    offset += static_cast<std::uint64_t>(put);
-  }
-  return base::ok();
-}
+constexpr const char* spilled = "a spilled trace";
 
-Expected<std::string> read_all(int fd, std::uint64_t size) {
+Expected<std::string> read_spilled(int fd, std::uint64_t size) {
   std::string bytes(size, '\0');
-  std::uint64_t offset = 0;
-  while (offset < size) {
-    const auto got = ::pread(fd, bytes.data() + offset, size - offset, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::system_error("read a spilled trace", errno);
-    if (got == 0) return Error{ErrorCode::io, "a spilled trace became shorter than it was written"};
-    offset += static_cast<std::uint64_t>(got);
-  }
+  const auto whole = base::read_at(fd, bytes.data(), bytes.size(), 0, spilled);
+  if (!whole) return whole.error();
+  if (!*whole) return Error{ErrorCode::io, "a spilled trace became shorter than it was written"};
   return bytes;
 }
 
@@ -74,7 +61,7 @@ Status TraceStore::spill() {
     if (!file) return file.error();
     trace.file = std::move(*file);
   }
-  const auto written = write_at(trace.file.get(), trace.memory, trace.bytes - trace.memory.size());
+  const auto written = base::write_at(trace.file.get(), trace.memory, trace.bytes - trace.memory.size(), spilled);
   if (!written) return written;
   memory_ -= trace.memory.size();
   trace.memory = std::string();
@@ -83,7 +70,7 @@ Status TraceStore::spill() {
 
 Status TraceStore::append(Unfinished& trace, std::string_view chunk) {
   if (trace.file) {
-    const auto written = write_at(trace.file.get(), chunk, trace.bytes);
+    const auto written = base::write_at(trace.file.get(), chunk, trace.bytes, spilled);
     if (!written) return written;
   } else {
     trace.memory += chunk;
@@ -152,7 +139,7 @@ Expected<TraceStore::Trace> TraceStore::take(const std::string& execution) {
   memory_ -= unfinished.memory.size();
   Status read = base::ok();
   if (unfinished.file) {
-    auto chunks = read_all(unfinished.file.get(), unfinished.bytes);
+    auto chunks = read_spilled(unfinished.file.get(), unfinished.bytes);
     if (chunks)
       trace.chunks = std::move(*chunks);
     else

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/digest.hpp"
+#include "base/files.hpp"
 #include "base/random.hpp"
 
 namespace leafcutter::node {
@@ -38,31 +39,6 @@ std::uint64_t check(std::string_view header, std::string_view chunk) {
   return base::fnv1a(header) * 3 + base::fnv1a(chunk);
 }
 
-/// Reads exactly `size` bytes; false at the end of the file.
-Expected<bool> read_exactly(int fd, char* out, std::size_t size, std::uint64_t offset, const std::string& path) {
-  while (size > 0) {
-    const auto got = ::pread(fd, out, size, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error("read " + path, errno);
-    if (got == 0) return false;
-    out += got;
-    offset += static_cast<std::uint64_t>(got);
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-Status write_exactly(int fd, std::string_view bytes, std::uint64_t offset, const std::string& path) {
-  while (!bytes.empty()) {
-    const auto put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return system_error("write " + path, errno);
-    offset += static_cast<std::uint64_t>(put);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return base::ok();
-}
-
 struct Record {
   SpoolFile::Batch batch;
   std::uint64_t end = 0;
@@ -74,16 +50,16 @@ Expected<Record> read_record(int fd, std::uint64_t offset, const std::string& pa
     return Error{ErrorCode::protocol, path + ": no whole record at byte " + std::to_string(offset)};
   };
   Prefix prefix;
-  auto got = read_exactly(fd, reinterpret_cast<char*>(&prefix), sizeof prefix, offset, path);
+  auto got = base::read_at(fd, reinterpret_cast<char*>(&prefix), sizeof prefix, offset, path);
   if (!got) return got.error();
   if (!*got || prefix.header > header_at_most || prefix.chunk > chunk_at_most) return torn();
   std::string header(prefix.header, '\0');
   std::string chunk(prefix.chunk, '\0');
-  got = read_exactly(fd, header.data(), header.size(), offset + sizeof prefix, path);
+  got = base::read_at(fd, header.data(), header.size(), offset + sizeof prefix, path);
   if (!got) return got.error();
   if (!*got) return torn();
   const auto chunk_at = offset + sizeof prefix + header.size();
-  got = read_exactly(fd, chunk.data(), chunk.size(), chunk_at, path);
+  got = base::read_at(fd, chunk.data(), chunk.size(), chunk_at, path);
   if (!got) return got.error();
   if (!*got || check(header, chunk) != prefix.check) return torn();
   auto decoded = protocols::decode_batch_header(header);
@@ -145,7 +121,7 @@ Status SpoolFile::append(const protocols::BatchHeader& header, std::string_view 
   record += encoded;
   record += chunk;
   // At an explicit offset: what a failed attempt (a full disk) left behind is overwritten by the next one.
-  const auto written = write_exactly(fd_.get(), record, size_, path_);
+  const auto written = base::write_at(fd_.get(), record, size_, path_);
   if (!written) return written;
   batches_.push_back({header, size_ + sizeof prefix + encoded.size(), prefix.chunk});
   size_ += record.size();
@@ -162,7 +138,7 @@ Expected<std::string> SpoolFile::read(const Batch& batch) const {
     fd = again.get();
   }
   std::string chunk(batch.bytes, '\0');
-  const auto got = read_exactly(fd, chunk.data(), chunk.size(), batch.offset, path_);
+  const auto got = base::read_at(fd, chunk.data(), chunk.size(), batch.offset, path_);
   if (!got) return got.error();
   if (!*got) return Error{ErrorCode::io, path_ + " became shorter than it was written"};
   return chunk;
