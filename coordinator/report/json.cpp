@@ -5,33 +5,21 @@
 namespace leafcutter::coordinator {
 namespace {
 
-Value fault_value(const scenarios::Fault& fault) {
-  auto value = scenarios::to_value(fault);
-  value["text"] = fault.text();
-  return value;
-}
-
-Value finding_value(const Finding& finding) {
+/// What the ledger keeps of it, made for readers: the faults also as text, the explanation in one piece, how to replay.
+/// The names of executions are the ledger's own.
+Value reported(const Finding& finding) {
+  auto value = to_value(finding);
+  value.erase("failing_execution");
+  value.erase("passing_execution");
+  auto& faults = value["plan"]["faults"];
+  for (std::size_t i = 0; i < finding.plan.faults.size(); ++i) faults[i]["text"] = finding.plan.faults[i].text();
   std::string explanation;
   for (std::size_t i = 0; i < finding.explanation.size(); ++i)
     explanation += (i > 0 ? "\n" : "") + finding.explanation[i];
-  auto faults = Value::array();
-  for (const auto& fault : finding.plan.faults) faults.push_back(fault_value(fault));
-  return {{"signature", finding.signature},
-          {"property", finding.property},
-          {"message", finding.message},
-          {"leaf", finding.leaf.text()},
-          {"exemplars", finding.exemplars},
-          {"seen", finding.seen},
-          {"runs", finding.runs},
-          {"fails", finding.fails},
-          {"rate", finding.runs > 0 ? Value(static_cast<double>(finding.fails) / finding.runs) : Value(nullptr)},
-          {"confirmed", finding.confirmed},
-          {"control_passed", finding.control_passed},
-          {"one_minimal", finding.one_minimal},
-          {"plan", {{"faults", faults}, {"schedule", finding.plan.schedule}, {"variant", finding.plan.variant}}},
-          {"explanation", explanation},
-          {"replay", "leafcutter replay " + finding.leaf.text()}};
+  value["explanation"] = std::move(explanation);
+  value["rate"] = finding.runs > 0 ? Value(static_cast<double>(finding.fails) / finding.runs) : Value(nullptr);
+  value["replay"] = "leafcutter replay " + finding.leaf.text();
+  return value;
 }
 
 }  // namespace
@@ -41,7 +29,7 @@ Value json_report(const CampaignReport& report) {
   auto by_verdict = Value::object(), by_reason = Value::object(), findings = Value::array();
   for (const auto& [verdict, count] : counts.by_verdict) by_verdict[std::string(scenarios::name(verdict))] = count;
   for (const auto& [reason, count] : counts.by_reason) by_reason[std::string(scenarios::name(reason))] = count;
-  for (const auto& finding : report.findings) findings.push_back(finding_value(finding));
+  for (const auto& finding : report.findings) findings.push_back(reported(finding));
   const Value value = {{"campaign", report.campaign.name},
                        {"scenario", report.scenario.name},
                        {"scenario_file", report.campaign.scenario_file},
