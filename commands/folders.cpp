@@ -56,6 +56,12 @@ base::Expected<Folders> make_folders(const std::string& out, const std::string& 
   return folders;
 }
 
+FoldersRemoval::~FoldersRemoval() {
+  std::error_code ignored;
+  for (const auto& folder : {folders_.run, folders_.spool}) fs::remove_all(folder, ignored);
+  for (const auto* around : {"/run", "/spool"}) fs::remove(folders_.out + around, ignored);  // refused unless empty
+}
+
 std::string own_program() {
   std::array<char, 4096> path{};
   const auto n = ::readlink("/proc/self/exe", path.data(), path.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -16,6 +17,19 @@ struct Folders {
 /// Makes them (owner only). What an earlier process left in the run folder is removed; `part` tells processes that
 /// share `out` apart.
 base::Expected<Folders> make_folders(const std::string& out, const std::string& part);
+
+/// Removes, at its end, the run and the spool folder of a command that keeps nothing in them, and the folders around
+/// them when nobody else has one there.
+class FoldersRemoval {
+ public:
+  explicit FoldersRemoval(Folders folders) : folders_(std::move(folders)) {}
+  ~FoldersRemoval();
+  FoldersRemoval(const FoldersRemoval&) = delete;
+  FoldersRemoval& operator=(const FoldersRemoval&) = delete;
+
+ private:
+  Folders folders_;
+};
 
 /// Our own binary, for the leaves' launcher.
 std::string own_program();

@@ -32,4 +32,9 @@ int exit_code_of(const base::Error& error) {
                                                   : scenarios::exit_codes::inconclusive;
 }
 
+int fail(const base::Error& error) {
+  print_error(error);
+  return exit_code_of(error);
+}
+
 }  // namespace leafcutter::commands

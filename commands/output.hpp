@@ -21,4 +21,7 @@ bool is_terminal(int fd);
 /// The exit code that an error stands for: 2 for the user's input, 3 for everything that is ours or the host's.
 int exit_code_of(const base::Error& error);
 
+/// Prints it; returns its exit code, for `return fail(...)`.
+int fail(const base::Error& error);
+
 }  // namespace leafcutter::commands

@@ -38,6 +38,7 @@ base::Expected<Probe> probe(const scenarios::Scenario& scenario, const std::stri
   if (const auto capable = require_capabilities(); !capable) return capable.error();
   const auto folders = make_folders(out, "probe-" + std::to_string(::getpid()));
   if (!folders) return folders.error();
+  const FoldersRemoval removal(*folders);
   const auto runner = LeafRunner::start(*folders, scenario);
   if (!runner) return runner.error();
   const auto baseline = coordinator::baseline_epoch(scenario, scenarios::identity(scenario));
@@ -112,10 +113,7 @@ int show_plan(const Options& options, Context& context) {
   std::optional<Probe> probed;
   if (options.probe) {
     auto result = probe(*scenario, options.out.empty() ? context.config.out : options.out);
-    if (!result) {
-      print_error(result.error());
-      return exit_code_of(result.error());
-    }
+    if (!result) return fail(result.error());
     probed = std::move(*result);
   }
   const auto plan =

@@ -116,10 +116,6 @@ base::Status write_trace(const std::string& path, const std::vector<protocols::E
 }
 
 int replay(const Options& options, Context& context) {
-  const auto fail = [](const base::Error& error) {
-    print_error(error);
-    return exit_code_of(error);
-  };
   const auto out = options.out.empty() ? context.config.out : options.out;
   const auto address = scenarios::parse_address(options.what);
   if (!address && options.what.find('/') != std::string::npos) return fail(address.error());
@@ -128,6 +124,7 @@ int replay(const Options& options, Context& context) {
   if (const auto capable = require_capabilities(); !capable) return fail(capable.error());
   const auto folders = make_folders(out, "replay-" + std::to_string(::getpid()));
   if (!folders) return fail(folders.error());
+  const FoldersRemoval removal(*folders);
 
   print("leaf " + subject->address + "\n");
   if (subject->plan.faults.empty()) print("  no faults\n");

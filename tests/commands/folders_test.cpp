@@ -42,6 +42,28 @@ TEST_F(FoldersTest, KeepSocketPathsShort) {
   fs::remove_all(folders->run);
 }
 
+TEST_F(FoldersTest, AreRemovedByWhoKeepsNothingInThem) {
+  const auto folders = make_folders(root_ + "/out", "replay-1");
+  ASSERT_TRUE(folders.ok());
+  ASSERT_TRUE(base::write_file_atomically(folders->run + "/socket", "").ok());
+  { const FoldersRemoval removal(*folders); }
+  EXPECT_FALSE(fs::exists(root_ + "/out/run"));
+  EXPECT_FALSE(fs::exists(root_ + "/out/spool"));
+  EXPECT_TRUE(fs::exists(root_ + "/out"));
+}
+
+TEST_F(FoldersTest, OfOthersStay) {
+  const auto others = make_folders(root_ + "/out", "local");
+  const auto folders = make_folders(root_ + "/out", "replay-1");
+  ASSERT_TRUE(others.ok());
+  ASSERT_TRUE(folders.ok());
+  { const FoldersRemoval removal(*folders); }
+  EXPECT_FALSE(fs::exists(folders->run));
+  EXPECT_FALSE(fs::exists(folders->spool));
+  EXPECT_TRUE(fs::exists(others->run));
+  EXPECT_TRUE(fs::exists(others->spool));
+}
+
 TEST_F(FoldersTest, SayWhyTheyCannotBeMade) {
   ASSERT_TRUE(base::write_file_atomically(root_ + "/file", "").ok());
   const auto folders = make_folders(root_ + "/file/out", "local");
