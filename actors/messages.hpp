@@ -76,7 +76,6 @@ struct LeafReport {
 struct CampaignRequest {
   ScenarioText scenario;
   std::uint64_t seed = 0;
-  std::string folder;  ///< ledger and reports
 };
 
 /// For progress lines.
@@ -118,7 +117,7 @@ typename F::result_type inspect(F& f, LeafReport& x) {
 }
 template <class F>
 typename F::result_type inspect(F& f, CampaignRequest& x) {
-  return f(caf::meta::type_name("CampaignRequest"), x.scenario, x.seed, x.folder);
+  return f(caf::meta::type_name("CampaignRequest"), x.scenario, x.seed);
 }
 template <class F>
 typename F::result_type inspect(F& f, Progress& x) {

@@ -1,6 +1,9 @@
 #include "commands/engine.hpp"
 
+#include <unistd.h>
+
 #include <caf/scoped_actor.hpp>
+#include <caf/sec.hpp>
 #include <chrono>
 #include <cstdio>
 
@@ -18,11 +21,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto answer_within = 10s;  // a local actor that does not answer by then is stuck
+/// A local actor that does not answer by then is stuck: on a starved host it may have to wait long for a processor, and
+/// for a disk.
+constexpr auto answer_within = 2min;
+/// How long one request for the state of the campaign waits; between two of them an interrupt is heard.
+constexpr auto ask_again_after = 5s;
 constexpr auto look_every = 100ms;
 
-base::Error no_answer(const std::string& what, const caf::error& error) {
-  return {base::ErrorCode::internal, what + ": the coordinator does not answer (" + caf::to_string(error) + ")", {}};
+base::Error no_answer(const std::string& awaited, const caf::error& error) {
+  if (error != caf::sec::request_timeout)
+    return {base::ErrorCode::internal, awaited + ": the coordinator says " + caf::to_string(error), {}};
+  return {base::ErrorCode::timeout,
+          awaited + ": no answer from the coordinator within " + base::format_duration(answer_within) +
+              "; the campaign is kept, and the same command resumes it",
+          {}};
 }
 
 }  // namespace
@@ -41,6 +53,16 @@ base::Expected<NodeParts> start_node_parts(const Folders& folders, const std::st
   return NodeParts{std::move(*launcher), std::move(*courier)};
 }
 
+node::NodeOptions node_options(const std::string& name, unsigned slots, const config::Config& config,
+                               std::vector<std::string> capabilities) {
+  node::NodeOptions options;
+  options.name = name;
+  options.slots = config::effective_slots(slots != 0 ? slots : config.slots);
+  options.capabilities = std::move(capabilities);
+  options.incarnation = static_cast<std::uint64_t>(::getpid());
+  return options;
+}
+
 base::Expected<std::vector<std::string>> require_capabilities() {
   std::vector<std::string> seen;
   std::string missing;
@@ -55,11 +77,10 @@ base::Expected<std::vector<std::string>> require_capabilities() {
   return seen;
 }
 
-actors::CampaignRequest campaign_request(const scenarios::Scenario& scenario, const std::string& folder) {
+actors::CampaignRequest campaign_request(const scenarios::Scenario& scenario) {
   actors::CampaignRequest request;
   request.scenario = {scenarios::identity(scenario), scenario.file, scenario.text, scenario.variant};
   request.seed = scenario.explore.seed;
-  request.folder = folder;
   return request;
 }
 
@@ -72,20 +93,28 @@ base::Expected<std::string> follow_campaign(caf::actor_system& system, const act
   self->request(coordinator, answer_within, actors::submit_atom_v, request)
       .receive([&](std::string& name) { campaign = std::move(name); },
                [&](caf::error& error) { failure = std::move(error); });
-  if (failure) return no_answer("cannot start the campaign", failure);
+  if (failure) return no_answer("waited for the campaign to be accepted", failure);
 
   ProgressLine line(is_terminal(STDERR_FILENO));
   actors::Progress progress;
+  auto told = std::chrono::steady_clock::now();
   while (!progress.finished && !failure) {
     interrupted = interrupts.wait(look_every);
     if (interrupted) break;
-    self->request(coordinator, answer_within, actors::watch_atom_v, campaign)
-        .receive([&](actors::Progress& now) { progress = std::move(now); },
-                 [&](caf::error& error) { failure = std::move(error); });
+    self->request(coordinator, ask_again_after, actors::watch_atom_v, campaign)
+        .receive(
+            [&](actors::Progress& now) {
+              progress = std::move(now);
+              told = std::chrono::steady_clock::now();
+            },
+            [&](caf::error& error) {
+              const bool patient = std::chrono::steady_clock::now() - told < answer_within;
+              if (error != caf::sec::request_timeout || !patient) failure = std::move(error);
+            });
     line.show(progress);
   }
   line.clear();
-  if (failure) return no_answer("lost sight of the campaign", failure);
+  if (failure) return no_answer("waited to be told how campaign " + campaign + " stands", failure);
   if (interrupted) {
     self->send(coordinator, actors::cancel_atom_v, campaign);
     std::fprintf(stderr, "interrupted after %llu leaves; the same command resumes\n",
@@ -108,15 +137,9 @@ base::Expected<std::vector<protocols::Event>> load_trace(coordinator::Ledger& le
 int report_campaign(const std::string& out, const std::string& campaign, const scenarios::Scenario& scenario,
                     bool interrupted, const std::string& format) {
   auto ledger = coordinator::Ledger::open(out);
-  if (!ledger) {
-    print_error(ledger.error());
-    return exit_code_of(ledger.error());
-  }
+  if (!ledger) return fail(ledger.error());
   auto report = coordinator::gather(**ledger, campaign, scenario);
-  if (!report) {
-    print_error(report.error());
-    return exit_code_of(report.error());
-  }
+  if (!report) return fail(report.error());
   report->interrupted = interrupted;
   const auto folder = out + "/campaigns/" + campaign;
   const auto json = coordinator::json_report(*report).dump(2) + "\n";

@@ -12,6 +12,7 @@
 #include "config/config.hpp"
 #include "coordinator/report/report.hpp"
 #include "node/actors/courier.hpp"
+#include "node/actors/node.hpp"
 #include "node/leaf/launcher.hpp"
 #include "scenarios/model.hpp"
 
@@ -25,6 +26,10 @@ struct NodeParts {
 base::Expected<NodeParts> start_node_parts(const Folders& folders, const std::string& name,
                                            const std::string& events_endpoint);
 
+/// How a node of this process is set up. `slots`: as asked for on the command line, or 0.
+node::NodeOptions node_options(const std::string& name, unsigned slots, const config::Config& config,
+                               std::vector<std::string> capabilities);
+
 /// The capabilities seen on this host. Errors: unavailable, naming what leaves cannot do without and what would enable
 /// it.
 base::Expected<std::vector<std::string>> require_capabilities();
@@ -35,7 +40,7 @@ base::Expected<std::string> follow_campaign(caf::actor_system& system, const act
                                             const actors::CampaignRequest& request, class Interrupts& interrupts,
                                             bool& interrupted);
 
-actors::CampaignRequest campaign_request(const scenarios::Scenario& scenario, const std::string& folder);
+actors::CampaignRequest campaign_request(const scenarios::Scenario& scenario);
 
 /// Reads the campaign back from its ledger, writes report.html, report.json and junit.xml into its folder and prints
 /// it. Returns the exit code.

@@ -30,11 +30,6 @@ struct NodeCommand {
   unsigned slots = 0;
 };
 
-int fail(const base::Error& error) {
-  print_error(error);
-  return exit_code_of(error);
-}
-
 /// Both addresses of a coordinator, loopback or refused.
 struct Endpoints {
   actors::HostPort control;
@@ -71,8 +66,7 @@ base::Expected<std::string> coordinate(const scenarios::Scenario& scenario, cons
   }
   std::fprintf(stderr, "coordinator: nodes join %s:%u\n", at.control.host.c_str(),
                static_cast<unsigned>(at.control.port));
-  auto campaign =
-      follow_campaign(system, *coordinator, campaign_request(scenario, folders.out), interrupts, interrupted);
+  auto campaign = follow_campaign(system, *coordinator, campaign_request(scenario), interrupts, interrupted);
   caf::anon_send_exit(*coordinator, caf::exit_reason::user_shutdown);
   return campaign;
 }
@@ -106,11 +100,7 @@ int run_node(const NodeCommand& options, Context& context) {
 
   actors::SystemConfig system_config(true);
   caf::actor_system system{system_config};
-  node::NodeOptions node_options;
-  node_options.name = name;
-  node_options.slots = config::effective_slots(options.slots != 0 ? options.slots : context.config.slots);
-  node_options.capabilities = *capabilities;
-  node_options.incarnation = static_cast<std::uint64_t>(::getpid());
+  auto node_options = commands::node_options(name, options.slots, context.config, *capabilities);
   node_options.on_news = [name](const std::string& news) {
     std::fprintf(stderr, "node %s: %s\n", name.c_str(), news.c_str());
   };

@@ -21,11 +21,6 @@ struct Options {
   unsigned slots = 0;
 };
 
-int fail(const base::Error& error) {
-  print_error(error);
-  return exit_code_of(error);
-}
-
 /// The actors' part. Everything in it has ended, and let go of the ledger, when it returns.
 base::Expected<std::string> explore(const scenarios::Scenario& scenario, const Folders& folders,
                                     const config::Config& config, unsigned slots, Interrupts& interrupts,
@@ -47,15 +42,10 @@ base::Expected<std::string> explore(const scenarios::Scenario& scenario, const F
     caf::anon_send_exit(*coordinator, caf::exit_reason::user_shutdown);
     return parts.error();
   }
-  node::NodeOptions node_options;
-  node_options.name = "local";
-  node_options.slots = slots;
-  node_options.capabilities = *capabilities;
-  node_options.incarnation = static_cast<std::uint64_t>(::getpid());
-  auto node = node::spawn_node(system, node_options, parts->launcher, parts->courier, *coordinator);
+  auto node = node::spawn_node(system, node_options("local", slots, config, *capabilities), parts->launcher,
+                               parts->courier, *coordinator);
 
-  auto campaign =
-      follow_campaign(system, *coordinator, campaign_request(scenario, folders.out), interrupts, interrupted);
+  auto campaign = follow_campaign(system, *coordinator, campaign_request(scenario), interrupts, interrupted);
   caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(*coordinator, caf::exit_reason::user_shutdown);
   return campaign;
@@ -64,12 +54,11 @@ base::Expected<std::string> explore(const scenarios::Scenario& scenario, const F
 int run(const Options& options, Context& context) {
   const auto scenario = options.scenario.load(context);
   if (!scenario) return context.exit_code;
-  const auto slots = config::effective_slots(options.slots != 0 ? options.slots : context.config.slots);
   Interrupts interrupts;
   const auto folders = make_folders(options.out.empty() ? context.config.out : options.out, "local");
   if (!folders) return fail(folders.error());
   bool interrupted = false;
-  const auto campaign = explore(*scenario, *folders, context.config, slots, interrupts, interrupted);
+  const auto campaign = explore(*scenario, *folders, context.config, options.slots, interrupts, interrupted);
   if (!campaign) return fail(campaign.error());
   return report_campaign(folders->out, *campaign, *scenario, interrupted, options.format);
 }
