@@ -25,10 +25,10 @@ std::string descriptor_path(int fd) {
   return length < 0 ? std::string() : std::string(name, static_cast<std::size_t>(length));
 }
 
-std::uint64_t page_begin(std::uint64_t offset) { return offset / durable_page_bytes * durable_page_bytes; }
+std::uint64_t durable_page_begin(std::uint64_t offset) { return offset / durable_page_bytes * durable_page_bytes; }
 
-std::uint64_t page_end(std::uint64_t offset) {
-  const auto begin = page_begin(offset);
+std::uint64_t durable_page_end(std::uint64_t offset) {
+  const auto begin = durable_page_begin(offset);
   if (begin == offset) return offset;
   return begin > std::numeric_limits<std::uint64_t>::max() - durable_page_bytes ? begin : begin + durable_page_bytes;
 }
@@ -64,7 +64,7 @@ base::Expected<base::UniqueFd> open_image_folder(const std::string& path, const 
 
 }  // namespace
 
-DurableImage::DurableImage(base::UniqueFd data, base::UniqueFd image, EntryStatus root, dev_t device,
+DurableImage::DurableImage(base::UniqueFd data, base::UniqueFd image, const EntryStatus& root, dev_t device,
                            std::string data_folder)
     : data_(std::move(data)),
       image_(std::move(image)),
@@ -82,7 +82,7 @@ base::Expected<DurableImage> DurableImage::create(const std::string& data_folder
   if (!root) return root.error();
   auto image = open_image_folder(image_folder, descriptor_path(data->get()));
   if (!image) return image.error();
-  DurableImage out(std::move(*data), std::move(*image), std::move(*root), raw.st_dev, normal_path(data_folder));
+  DurableImage out(std::move(*data), std::move(*image), *root, raw.st_dev, normal_path(data_folder));
   if (auto taken = out.take_in(capture); !taken) return taken.error();
   return out;
 }
@@ -164,7 +164,8 @@ std::string DurableImage::durable_path(NodeId id) const {
   while (id != DurableTree::root) {
     const auto& names = tree_.node(id).names;
     if (names.empty()) return "";
-    out = out.empty() ? names.begin()->second : names.begin()->second + "/" + out;
+    if (!out.empty()) out.insert(0, "/");
+    out.insert(0, names.begin()->second);
     id = names.begin()->first;
   }
   return out;
@@ -257,13 +258,13 @@ base::Status DurableImage::sync_pages(NodeId id, const Opened& file, Range range
         return base::system_error("set the size of a durable copy", errno);
     node.status.size = file.status.size;
   } else {
-    range.end = std::min({range.end, clean_size, page_end(file.status.size)});
+    range.end = std::min({range.end, clean_size, durable_page_end(file.status.size)});
   }
   const auto copied = copier_.copy_changed({.from = file.fd.get(),
                                             .to = copy->get(),
                                             .clean = clean.get(),
-                                            .begin = page_begin(range.begin),
-                                            .end = std::min(page_end(range.end), node.status.size)});
+                                            .begin = durable_page_begin(range.begin),
+                                            .end = std::min(durable_page_end(range.end), node.status.size)});
   if (!copied) return copied.error();
   return base::ok();
 }
@@ -331,7 +332,7 @@ base::Status DurableImage::synced_all() {
   if (!everything) return everything.error();
   std::vector<std::vector<LiveStep>> entries(everything->size() + 1);
   for (const auto& entry : *everything)
-    entries[static_cast<std::size_t>(entry.parent + 1)].push_back({entry.name, entry.status});
+    entries[entry.parent < 0 ? 0 : static_cast<std::size_t>(entry.parent) + 1].push_back({entry.name, entry.status});
   const auto paths = [&live](const InodeKey& key) { return live.paths_to(key); };
   if (auto done = tree_.entries_synced(DurableTree::root, entries[0], paths); !done) return done;
   const auto root = status_of(data_.get(), device_);

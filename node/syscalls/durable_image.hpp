@@ -34,7 +34,7 @@ class DataFile {
 };
 
 /// Used by one thread. Costs grow with the size of the file that is synced and, when names changed, with the number of
-/// entries in the folder; memory with the number of entries (some 400 bytes each). Files outside the data folder
+/// entries in the folder; memory with the number of entries (some 550 bytes each). Files outside the data folder
 /// are let pass without effect. Errors: io, above all ENOENT for a path and ENOSPC for the image, and unavailable
 /// (more than LiveFolder::max_entries entries). After an error the image is behind the truth: the leaf is lost.
 class DurableImage {
@@ -93,7 +93,8 @@ class DurableImage {
     std::uint64_t end = 0;
   };
 
-  DurableImage(base::UniqueFd data, base::UniqueFd image, EntryStatus root, dev_t device, std::string data_folder);
+  DurableImage(base::UniqueFd data, base::UniqueFd image, const EntryStatus& root, dev_t device,
+               std::string data_folder);
 
   base::Status take_in(Capture capture);
   base::Status capture(NodeId id, int file, std::uint64_t bytes);

@@ -9,13 +9,16 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <ranges>
 
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
 namespace leafcutter::node {
 namespace {
+
+std::string below_folder(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
 
 void note_path(std::vector<std::string>& list, const std::string& path) {
   if (list.size() < PowerLoss::listed) list.push_back(path);
@@ -30,9 +33,9 @@ std::string counted_paths(std::uint64_t count, const std::string& what, const st
 
 /// One restore. What lies in the wrong place is first moved into a folder of its own inside the data folder (a rename,
 /// whatever its size) or removed; then the durable tree is built from its root, with what is there already.
-class Restore {
+class DurableRestore {
  public:
-  explicit Restore(const RestoreContext& context) : c_(context) {}
+  explicit DurableRestore(const RestoreContext& context) : c_(context) {}
 
   base::Expected<PowerLoss> run();
 
@@ -78,7 +81,7 @@ class Restore {
   std::string stage_;  ///< empty while there is none
 };
 
-void Restore::find_reachable() {
+void DurableRestore::find_reachable() {
   std::deque<NodeId> folders{DurableTree::root};
   for (; !folders.empty(); folders.pop_front())
     for (const auto& [name, child] : c_.tree.node(folders.front()).entries)
@@ -86,14 +89,14 @@ void Restore::find_reachable() {
         folders.push_back(child);
 }
 
-std::optional<NodeId> Restore::parent_of(const LiveEntry& entry) const {
+std::optional<NodeId> DurableRestore::parent_of(const LiveEntry& entry) const {
   if (entry.parent < 0) return DurableTree::root;
   const auto id = c_.tree.find(live_[static_cast<std::size_t>(entry.parent)].status.key);
   if (!id || !reachable(*id)) return std::nullopt;
   return id;
 }
 
-base::Status Restore::evacuate() {
+base::Status DurableRestore::evacuate() {
   for (const auto& entry : live_) {
     const auto parent = parent_of(entry);
     if (!parent) continue;
@@ -109,7 +112,8 @@ base::Status Restore::evacuate() {
   for (const auto& entry : live_)
     if (const auto id = c_.tree.find(entry.status.key); id && reachable(*id)) survivors_.emplace(*id, &entry.status);
   // A folder after what is in it: by then nothing is left in one that goes.
-  for (const auto& entry : live_ | std::views::reverse) {
+  for (auto at = live_.rbegin(); at != live_.rend(); ++at) {
+    const auto& entry = *at;
     const auto parent = parent_of(entry);
     if (parent && right_.contains({*parent, entry.name})) continue;
     if (auto moved = evacuate(entry, parent.value_or(DurableTree::root), parent.has_value()); !moved) return moved;
@@ -117,7 +121,7 @@ base::Status Restore::evacuate() {
   return base::ok();
 }
 
-base::Status Restore::evacuate(const LiveEntry& entry, NodeId parent, bool durable_parent) {
+base::Status DurableRestore::evacuate(const LiveEntry& entry, NodeId parent, bool durable_parent) {
   const auto wanted = durable_parent && c_.tree.node(parent).entries.contains(entry.name);
   if (entry.status.kind == EntryKind::other && durable_parent && !wanted) return base::ok();
   if (!wanted) {
@@ -128,7 +132,7 @@ base::Status Restore::evacuate(const LiveEntry& entry, NodeId parent, bool durab
   return id && reachable(*id) ? stage(entry, *id) : remove(entry);
 }
 
-base::Status Restore::stage(const LiveEntry& entry, NodeId id) {
+base::Status DurableRestore::stage(const LiveEntry& entry, NodeId id) {
   // Of a hard link one name is enough, and renaming one over another would do nothing.
   if (has_inode_.contains(id)) {
     if (::unlinkat(c_.data_folder, entry.path.c_str(), 0) != 0) return refused("remove", entry.path);
@@ -152,7 +156,7 @@ base::Status Restore::stage(const LiveEntry& entry, NodeId id) {
   return base::ok();
 }
 
-base::Status Restore::remove(const LiveEntry& entry) {
+base::Status DurableRestore::remove(const LiveEntry& entry) {
   if (entry.status.links <= 1) out_.bytes_lost += entry.status.size;
   const auto how = entry.status.kind == EntryKind::folder ? AT_REMOVEDIR : 0;
   if (::unlinkat(c_.data_folder, entry.path.c_str(), how) == 0) return base::ok();
@@ -161,7 +165,7 @@ base::Status Restore::remove(const LiveEntry& entry) {
   return refused("remove", entry.path);
 }
 
-base::Status Restore::create(NodeId id, const std::string& path) {
+base::Status DurableRestore::create(NodeId id, const std::string& path) {
   const auto& status = c_.tree.node(id).status;
   base::UniqueFd made;
   if (status.kind == EntryKind::folder) {
@@ -182,7 +186,7 @@ base::Status Restore::create(NodeId id, const std::string& path) {
   return base::ok();
 }
 
-base::Status Restore::place(const Task& task) {
+base::Status DurableRestore::place(const Task& task) {
   if (!right_.contains({task.folder, task.name})) {
     if (staged_.erase(task.child) > 0) {
       if (::renameat(c_.data_folder, staged(task.child).c_str(), c_.data_folder, task.path.c_str()) != 0)
@@ -205,13 +209,13 @@ base::Status Restore::place(const Task& task) {
   return base::ok();
 }
 
-base::Status Restore::build() {
+base::Status DurableRestore::build() {
   std::deque<Task> later;  // further names of a file whose first is not yet in its place
   std::deque<std::pair<NodeId, std::string>> folders{{DurableTree::root, ""}};
   for (; !folders.empty(); folders.pop_front()) {
     const auto [folder, path] = folders.front();
     for (const auto& [name, child] : c_.tree.node(folder).entries) {
-      const Task task{folder, name, child, path.empty() ? name : path + "/" + name};
+      const Task task{folder, name, child, below_folder(path, name)};
       const auto needs_link = !right_.contains({folder, name}) && !staged_.contains(child) &&
                               has_inode_.contains(child) && !paths_.contains(child);
       if (needs_link) {
@@ -227,7 +231,7 @@ base::Status Restore::build() {
   return base::ok();
 }
 
-base::Status Restore::set_content_of(NodeId id, const std::string& path, const EntryStatus* live) {
+base::Status DurableRestore::set_content_of(NodeId id, const std::string& path, const EntryStatus* live) {
   const auto size = c_.tree.node(id).status.size;
   const base::UniqueFd file(::openat(c_.data_folder, path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return refused("open", path);
@@ -251,7 +255,7 @@ base::Status Restore::set_content_of(NodeId id, const std::string& path, const E
   return base::ok();
 }
 
-base::Status Restore::set_contents(NodeId id, const std::string& path) {
+base::Status DurableRestore::set_contents(NodeId id, const std::string& path) {
   auto& node = c_.tree.node(id);
   const auto survivor = survivors_.find(id);
   const auto* live = survivor == survivors_.end() ? nullptr : survivor->second;
@@ -270,7 +274,7 @@ base::Status Restore::set_contents(NodeId id, const std::string& path) {
   return set_content_of(id, path, live);
 }
 
-base::Status Restore::set_modes() {
+base::Status DurableRestore::set_modes() {
   // Deepest first: a folder may lose the permission to enter it.
   std::vector<std::pair<std::string, NodeId>> placed;
   for (const auto& [id, path] : paths_)
@@ -292,13 +296,13 @@ base::Status Restore::set_modes() {
   return base::ok();
 }
 
-base::Status Restore::clear_stage() {
+base::Status DurableRestore::clear_stage() {
   if (stage_.empty()) return base::ok();
   if (::unlinkat(c_.data_folder, stage_.c_str(), AT_REMOVEDIR) != 0) return refused("remove", stage_);
   return base::ok();
 }
 
-base::Expected<PowerLoss> Restore::run() {
+base::Expected<PowerLoss> DurableRestore::run() {
   auto live = LiveFolder(c_.data_folder, c_.device).all();
   if (!live) return live.error();
   live_ = std::move(*live);
@@ -331,6 +335,6 @@ std::string PowerLoss::text() const {
   return out;
 }
 
-base::Expected<PowerLoss> restore_durable(const RestoreContext& context) { return Restore(context).run(); }
+base::Expected<PowerLoss> restore_durable(const RestoreContext& context) { return DurableRestore(context).run(); }
 
 }  // namespace leafcutter::node

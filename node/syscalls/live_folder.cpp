@@ -44,7 +44,7 @@ EntryStatus from_statx(const struct statx& raw, dev_t device) {
 }
 
 /// Nothing when there is no such entry (any more).
-base::Expected<std::optional<EntryStatus>> entry_status(int folder, const std::string& name, dev_t device) {
+base::Expected<std::optional<EntryStatus>> live_entry_status(int folder, const std::string& name, dev_t device) {
   struct statx raw {};
   if (::statx(folder, name.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, statx_wanted, &raw) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<EntryStatus>();
@@ -60,7 +60,7 @@ base::Expected<std::optional<EntryStatus>> entry_status(int folder, const std::s
   return std::optional(out);
 }
 
-std::string joined_path(const std::string& folder, const std::string& name) {
+std::string joined_live_path(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
 
@@ -78,7 +78,7 @@ base::Expected<FolderStream> open_folder_stream(int root, const std::string& pat
 }
 
 /// The next entry that is not "." or ".."; null at the end.
-const dirent* next_entry(DIR* stream) {
+const dirent* next_live_entry(DIR* stream) {
   while (const auto* entry = ::readdir(stream)) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") return entry;
@@ -107,9 +107,9 @@ base::Expected<std::vector<LiveStep>> LiveFolder::entries(const std::string& pat
   if (!stream) return stream.error();
   std::vector<LiveStep> out;
   if (!*stream) return out;
-  while (const auto* entry = next_entry(stream->get())) {
+  while (const auto* entry = next_live_entry(stream->get())) {
     if (out.size() >= max_entries) return too_many_entries();
-    auto status = entry_status(::dirfd(stream->get()), entry->d_name, device_);
+    auto status = live_entry_status(::dirfd(stream->get()), entry->d_name, device_);
     if (!status) return status.error();
     if (*status) out.push_back({entry->d_name, std::move(**status)});
   }
@@ -122,7 +122,7 @@ base::Expected<std::optional<LivePath>> LiveFolder::way_to(const std::string& pa
   for (std::size_t begin = 0; begin < path.size();) {
     const auto end = std::min(path.find('/', begin), path.size());
     if (!out.empty() && out.back().status.kind != EntryKind::folder) return std::optional<LivePath>();
-    auto status = entry_status(root_, path.substr(0, end), device_);
+    auto status = live_entry_status(root_, path.substr(0, end), device_);
     if (!status) return status.error();
     if (!*status) return std::optional<LivePath>();
     out.push_back({path.substr(begin, end - begin), std::move(**status)});
@@ -135,7 +135,8 @@ std::string LiveFolder::path_of(int folder) const {
   std::string out;
   for (; folder >= 0; folder = folders_[static_cast<std::size_t>(folder)].parent) {
     const auto& name = folders_[static_cast<std::size_t>(folder)].name;
-    out = out.empty() ? name : name + "/" + out;
+    if (!out.empty()) out.insert(0, "/");
+    out.insert(0, name);
   }
   return out;
 }
@@ -146,7 +147,7 @@ base::Status LiveFolder::read_all_names() {
     auto stream = open_folder_stream(root_, path_of(at));
     if (!stream) return stream.error();
     if (!*stream) continue;
-    while (const auto* entry = next_entry(stream->get())) {
+    while (const auto* entry = next_live_entry(stream->get())) {
       if (places_.size() >= max_entries) return too_many_entries();
       places_.emplace(entry->d_ino, Place{at, entry->d_name});
       if (entry->d_type == DT_DIR) folders_.push_back({at, entry->d_name});
@@ -164,7 +165,7 @@ base::Expected<std::vector<LivePath>> LiveFolder::paths_to(const InodeKey& key) 
   std::vector<std::string> paths;
   const auto [first, last] = places_.equal_range(key.number);
   for (auto place = first; place != last; ++place)
-    paths.push_back(joined_path(path_of(place->second.folder), place->second.name));
+    paths.push_back(joined_live_path(path_of(place->second.folder), place->second.name));
   std::ranges::sort(paths);
   std::vector<LivePath> out;
   for (const auto& path : paths) {
@@ -184,7 +185,7 @@ base::Expected<std::vector<LiveEntry>> LiveFolder::all() const {
     if (!inside) return inside.error();
     if (out.size() + inside->size() > max_entries) return too_many_entries();
     for (auto& entry : *inside) {
-      auto path = joined_path(folder, entry.name);
+      auto path = joined_live_path(folder, entry.name);
       out.push_back({std::move(path), std::move(entry.name), at, std::move(entry.status)});
     }
   }

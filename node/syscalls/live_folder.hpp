@@ -17,7 +17,7 @@
 namespace leafcutter::node {
 
 /// A file for as long as it exists, under whatever names. File systems give the number of a removed file to a new one;
-/// the time of birth (statx, STATX_BTIME) tells the two apart. Where there is none (tmpfs before Linux 6.2) it is 0.
+/// the time of birth (statx, STATX_BTIME) tells the two apart. Where there is none (an old kernel's tmpfs) it is 0.
 struct InodeKey {
   std::uint64_t number = 0;
   std::int64_t born_seconds = 0;

@@ -22,14 +22,14 @@ using Capture = DurableImage::Capture;
 constexpr std::size_t megabyte = 1024 * 1024;
 
 template <class T>
-void need(const T& done, const std::string& what) {
+void bench_need(const T& done, const std::string& what) {
   if (!done) throw std::runtime_error(what);
 }
 
 struct BenchFolder {
   BenchFolder() {
     auto form = std::string(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + "/leafcutter-bench-XXXXXX";
-    need(::mkdtemp(form.data()), form);
+    bench_need(::mkdtemp(form.data()), form);
     path = form;
     fs::create_directory(data());
   }
@@ -48,12 +48,13 @@ struct BenchFolder {
   }
   static void put(const std::string& path, std::size_t at, const std::string& bytes) {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    need(::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) == static_cast<ssize_t>(bytes.size()),
-         path);
+    bench_need(
+        ::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) == static_cast<ssize_t>(bytes.size()),
+        path);
   }
   DurableImage start(Capture capture = Capture::at_start) const {
     auto image_made = DurableImage::create(data(), image(), capture);
-    need(image_made, "create");
+    bench_need(image_made, "create");
     return std::move(*image_made);
   }
 
@@ -88,7 +89,7 @@ void sync_of_a_file(benchmark::State& state, std::size_t changed_bytes, bool app
       if (append) size += changed_bytes;
       BenchFolder::put(path, at, std::string(changed_bytes, fill));
     }
-    need(image.synced(fd.get(), true), "synced");
+    bench_need(image.synced(fd.get(), true), "synced");
   }
 }
 BENCHMARK_CAPTURE(sync_of_a_file, unchanged, 0, false)
@@ -116,7 +117,7 @@ void write_of_a_range(benchmark::State& state) {
   BenchFolder::put(path, 0, std::string(64 * megabyte, 'x'));
   auto image = folder.start();
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  for (auto _ : state) need(image.written(fd.get(), 32 * megabyte, 8192, true), "written");
+  for (auto _ : state) bench_need(image.written(fd.get(), 32 * megabyte, 8192, true), "written");
 }
 BENCHMARK(write_of_a_range)->Unit(benchmark::kMicrosecond);
 
@@ -128,7 +129,7 @@ void sync_of_a_new_file_among(benchmark::State& state) {
   for (auto _ : state) {
     const auto path = folder.data() + "/d1/new" + std::to_string(i++);
     BenchFolder::put(path, 0, "bytes");
-    need(image.synced(path), "synced");
+    bench_need(image.synced(path), "synced");
   }
 }
 BENCHMARK(sync_of_a_new_file_among)->ArgName("files")->Arg(100)->Arg(10'000)->Unit(benchmark::kMicrosecond);
@@ -141,9 +142,9 @@ void replacement_of_a_file_among(benchmark::State& state) {
   for (auto _ : state) {
     const auto path = folder.file(1);
     BenchFolder::put(path + ".tmp", 0, "bytes");
-    need(image.synced(path + ".tmp"), "synced");
+    bench_need(image.synced(path + ".tmp"), "synced");
     fs::rename(path + ".tmp", path);
-    need(image.synced("d1"), "synced");
+    bench_need(image.synced("d1"), "synced");
   }
 }
 BENCHMARK(replacement_of_a_file_among)->ArgName("files")->Arg(100)->Arg(10'000)->Unit(benchmark::kMicrosecond);
@@ -154,7 +155,7 @@ void power_loss_among(benchmark::State& state) {
   auto image = folder.start();
   for (auto _ : state) {
     for (int i = 0; i < 100; ++i) BenchFolder::put(folder.file(i), 0, "changed");
-    need(image.power_loss(), "power loss");
+    bench_need(image.power_loss(), "power loss");
   }
 }
 BENCHMARK(power_loss_among)->ArgName("files")->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-bool fill(const char* path, const std::string& text) {
+bool fill_proc_file(const char* path, const std::string& text) {
   const base::UniqueFd fd(::open(path, O_WRONLY | O_CLOEXEC));
   return ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
@@ -37,8 +37,8 @@ std::string DurableBounds::in_namespaces(const std::function<std::string()>& bod
   if (child == 0) {
     std::string said = "<no namespaces>";
     const auto user = std::to_string(::geteuid()), group = std::to_string(::getegid());
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && fill("/proc/self/uid_map", "0 " + user + " 1") &&
-        fill("/proc/self/setgroups", "deny") && fill("/proc/self/gid_map", "0 " + group + " 1") &&
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && fill_proc_file("/proc/self/uid_map", "0 " + user + " 1") &&
+        fill_proc_file("/proc/self/setgroups", "deny") && fill_proc_file("/proc/self/gid_map", "0 " + group + " 1") &&
         ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
       said = body();
     if (HasFailure()) said += " (and an expectation above failed)";

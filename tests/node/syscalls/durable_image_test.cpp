@@ -21,12 +21,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string pages(std::size_t count, char fill) { return std::string(count * durable_page_bytes, fill); }
+std::string page_run(std::size_t count, char fill) { return std::string(count * durable_page_bytes, fill); }
 
 TEST_F(DurableTest, WhatIsThereAtTheStartIsDurable) {
   write("a", "old");
   folder("d");
-  write("d/b", pages(3, 'b'));
+  write("d/b", page_run(3, 'b'));
   ASSERT_EQ(::symlink("d/b", (scratch / "l").c_str()), 0);
   const auto before = picture(scratch.data());
   start();
@@ -149,18 +149,18 @@ TEST_F(DurableTest, APathThatIsNoneIsNamed) {
 }
 
 TEST_F(DurableTest, ASizeIsDurableWithEitherKindOfSync) {
-  write("shorter", pages(2, 'a'));
+  write("shorter", page_run(2, 'a'));
   write("longer", "a");
-  write("full", pages(2, 'a'));
+  write("full", page_run(2, 'a'));
   start();
   for (const auto* name : {"shorter", "full"}) ASSERT_EQ(::truncate((scratch / name).c_str(), 4097), 0);
   ASSERT_EQ(::truncate((scratch / "longer").c_str(), 10000), 0);
   sync("shorter", true);
   sync("longer", true);
   lose_power();
-  EXPECT_EQ(read("shorter"), pages(2, 'a').substr(0, 4097));
+  EXPECT_EQ(read("shorter"), page_run(2, 'a').substr(0, 4097));
   EXPECT_EQ(read("longer"), "a" + std::string(9999, '\0'));
-  EXPECT_EQ(read("full"), pages(2, 'a'));
+  EXPECT_EQ(read("full"), page_run(2, 'a'));
 }
 
 TEST_F(DurableTest, APreallocatedSizeIsDurableOnlyWhenSynced) {
@@ -172,7 +172,7 @@ TEST_F(DurableTest, APreallocatedSizeIsDurableOnlyWhenSynced) {
   }
   sync("synced", true);
   lose_power();
-  EXPECT_EQ(read("synced"), pages(3, '\0'));
+  EXPECT_EQ(read("synced"), page_run(3, '\0'));
   EXPECT_EQ(read("not"), "");
 }
 
@@ -189,7 +189,7 @@ TEST_F(DurableTest, PermissionsAreDurableWithFsyncAndNotWithFdatasync) {
 }
 
 TEST_F(DurableTest, AMappedWriteIsSeen) {
-  write("a", pages(4, 'a'));
+  write("a", page_run(4, 'a'));
   start();
   const auto fd = open("a");
   auto* const memory = static_cast<char*>(::mmap(nullptr, 4 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
@@ -201,32 +201,32 @@ TEST_F(DurableTest, AMappedWriteIsSeen) {
   memory[4096] = 'z';
   ::munmap(memory, 4 * 4096);
   lose_power();
-  EXPECT_EQ(read("a"), "xy" + pages(4, 'a').substr(2));
+  EXPECT_EQ(read("a"), "xy" + page_run(4, 'a').substr(2));
 }
 
 TEST_F(DurableTest, ARangeIsDurableWithoutMetadata) {
-  write("a", pages(4, 'a'));
+  write("a", page_run(4, 'a'));
   start();
-  write("a", pages(6, 'b'));
+  write("a", page_run(6, 'b'));
   ASSERT_TRUE(image->synced_range("a", 4096 + 10, 4096));  // touches pages 1 and 2
   ASSERT_TRUE(image->synced_range("a", 5 * 4096, 0));      // beyond the durable size
-  write("new", pages(2, 'b'));
+  write("new", page_run(2, 'b'));
   ASSERT_TRUE(image->synced_range("new", 0, 8192));
   lose_power();
-  EXPECT_EQ(read("a"), pages(1, 'a') + pages(2, 'b') + pages(1, 'a'));
+  EXPECT_EQ(read("a"), page_run(1, 'a') + page_run(2, 'b') + page_run(1, 'a'));
   EXPECT_FALSE(there("new"));
 }
 
 TEST_F(DurableTest, AMappedRangeIsDurableWithSizeAndName) {
-  write("a", pages(4, 'a'));
+  write("a", page_run(4, 'a'));
   start();
-  write("a", pages(6, 'b'));
+  write("a", page_run(6, 'b'));
   ASSERT_TRUE(image->written("a", 5 * 4096, 4096, true));
-  write("new", pages(3, 'n'));
+  write("new", page_run(3, 'n'));
   ASSERT_TRUE(image->written("new", 4096, 1, true));
   lose_power();
-  EXPECT_EQ(read("a"), pages(4, 'a') + pages(1, '\0') + pages(1, 'b'));
-  EXPECT_EQ(read("new"), pages(1, '\0') + pages(1, 'n') + pages(1, '\0'));
+  EXPECT_EQ(read("a"), page_run(4, 'a') + page_run(1, '\0') + page_run(1, 'b'));
+  EXPECT_EQ(read("new"), page_run(1, '\0') + page_run(1, 'n') + page_run(1, '\0'));
 }
 
 TEST_F(DurableTest, AWriteThroughASynchronousDescriptorIsDurableAtOnce) {
@@ -249,7 +249,7 @@ TEST_F(DurableTest, EverythingIsDurableAfterSyncfs) {
   remove("gone");
   move("moved", "d/here");
   folder("e");
-  write("e/new", pages(2, 'n'));
+  write("e/new", page_run(2, 'n'));
   ASSERT_EQ(::chmod((scratch / "d").c_str(), 0700), 0);
   ASSERT_EQ(::link((scratch / "e/new").c_str(), (scratch / "second").c_str()), 0);
   const auto before = picture(scratch.data());
@@ -273,7 +273,7 @@ TEST_F(DurableTest, ASyncThatLiedChangesNothing) {
 }
 
 TEST_F(DurableTest, AFailedSyncLosesThePagesForTheNextOneToo) {
-  write("a", pages(3, 'a'));
+  write("a", page_run(3, 'a'));
   start();
   put("a", 0, "first");
   ASSERT_TRUE(image->sync_failed("a"));
@@ -281,12 +281,12 @@ TEST_F(DurableTest, AFailedSyncLosesThePagesForTheNextOneToo) {
   sync("a");
   EXPECT_EQ(read("a").substr(0, 5), "first");  // the page cache goes on showing it
   const auto lost = lose_power();
-  EXPECT_EQ(read("a"), pages(1, 'a') + "second" + pages(2, 'a').substr(6));
+  EXPECT_EQ(read("a"), page_run(1, 'a') + "second" + page_run(2, 'a').substr(6));
   EXPECT_EQ(lost.syncs_failed, 1U);
 }
 
 TEST_F(DurableTest, APageWrittenAgainAfterTheFailureIsDurable) {
-  write("a", pages(1, 'a'));
+  write("a", page_run(1, 'a'));
   start();
   put("a", 0, "first");
   ASSERT_TRUE(image->sync_failed("a"));
@@ -299,18 +299,18 @@ TEST_F(DurableTest, APageWrittenAgainAfterTheFailureIsDurable) {
 }
 
 TEST_F(DurableTest, APageRewrittenWithEqualBytesIsMissed) {  // a stated limit
-  write("a", pages(1, 'a'));
+  write("a", page_run(1, 'a'));
   start();
   put("a", 0, "first");
   ASSERT_TRUE(image->sync_failed("a"));
   put("a", 0, "first");
   sync("a");
   lose_power();
-  EXPECT_EQ(read("a"), pages(1, 'a'));
+  EXPECT_EQ(read("a"), page_run(1, 'a'));
 }
 
 TEST_F(DurableTest, AfterTwoFailuresBothHaveLost) {
-  write("a", pages(3, 'a'));
+  write("a", page_run(3, 'a'));
   start();
   put("a", 0, "1");
   ASSERT_TRUE(image->sync_failed("a"));
@@ -319,30 +319,30 @@ TEST_F(DurableTest, AfterTwoFailuresBothHaveLost) {
   put("a", 8192, "3");
   sync("a");
   lose_power();
-  EXPECT_EQ(read("a"), pages(2, 'a') + "3" + pages(1, 'a').substr(1));
+  EXPECT_EQ(read("a"), page_run(2, 'a') + "3" + page_run(1, 'a').substr(1));
 }
 
 TEST_F(DurableTest, AFailureLeavesSizeAndNameToTheNextSync) {
   start();
-  write("new", pages(2, 'n'));
+  write("new", page_run(2, 'n'));
   ASSERT_TRUE(image->sync_failed("new"));
   write("other", "x");
   ASSERT_TRUE(image->sync_failed("other"));
   sync("new");
   lose_power();
-  EXPECT_EQ(read("new"), pages(2, '\0'));
+  EXPECT_EQ(read("new"), page_run(2, '\0'));
   EXPECT_FALSE(there("other"));
 }
 
 TEST_F(DurableTest, WhatWasCutOffBeforeAFailureStaysAway) {
-  write("a", pages(2, 'a'));
+  write("a", page_run(2, 'a'));
   start();
   ASSERT_EQ(::truncate((scratch / "a").c_str(), 4096), 0);
   ASSERT_TRUE(image->sync_failed("a"));
   ASSERT_EQ(::truncate((scratch / "a").c_str(), 8192), 0);
   sync("a");
   lose_power();
-  EXPECT_EQ(read("a"), pages(1, 'a') + pages(1, '\0'));
+  EXPECT_EQ(read("a"), page_run(1, 'a') + page_run(1, '\0'));
 }
 
 TEST_F(DurableTest, SyncingEverythingDoesNotBringLostPagesBack) {
@@ -418,15 +418,15 @@ TEST_F(DurableTest, ASparseFileStaysSparse) {
 }
 
 TEST_F(DurableTest, AHoleThatWasPunchedIsDurableWhenSynced) {
-  write("a", pages(4, 'a'));
-  write("b", pages(4, 'b'));
+  write("a", page_run(4, 'a'));
+  write("b", page_run(4, 'b'));
   start();
   for (const auto* name : {"a", "b"})
     ASSERT_EQ(::fallocate(open(name).get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 8192), 0);
   sync("a");
   lose_power();
-  EXPECT_EQ(read("a"), pages(1, 'a') + pages(2, '\0') + pages(1, 'a'));
-  EXPECT_EQ(read("b"), pages(4, 'b'));
+  EXPECT_EQ(read("a"), page_run(1, 'a') + page_run(2, '\0') + page_run(1, 'a'));
+  EXPECT_EQ(read("b"), page_run(4, 'b'));
 }
 
 TEST_F(DurableTest, FifosAndSocketsAreLeftAlone) {
