@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include "durable_fixture.hpp"
 
@@ -137,6 +139,40 @@ TEST_F(DurableBounds, TenThousandFilesAreNoTrouble) {
   EXPECT_EQ(lost.names_lost, 1428U + 50U);
   EXPECT_THAT(lost.lost, testing::SizeIs(PowerLoss::listed));
   for (int i = 0; i < count; ++i) ASSERT_EQ(read(name(i)), i == 7 ? "changed" : std::to_string(i));
+}
+
+TEST_F(DurableBounds, AServiceThatGoesOnMeanwhileIsNoError) {
+  folder("d");
+  write("log", "x");
+  start();
+  const auto log = open("log");
+  std::atomic<bool> ended = false;
+  std::thread service([&] {
+    for (int i = 0; i < 4000; ++i) {
+      const auto name = std::to_string(i % 7), folder_name = "d/" + std::to_string(i % 3);
+      write(name, std::string(static_cast<std::size_t>(i % 5) * 3000, 'x'));
+      ::mkdir((scratch / folder_name).c_str(), 0755);
+      ::rename((scratch / name).c_str(), (scratch / (folder_name + "/" + name)).c_str());
+      ::rename((scratch / folder_name).c_str(), (scratch / "d/3").c_str());
+      ::unlink((scratch / ("d/3/" + name)).c_str());
+      ::rmdir((scratch / "d/3").c_str());
+      if (::ftruncate(log.get(), i % 11 * 4000) != 0) break;
+    }
+    ended = true;
+  });
+  int rounds = 0;
+  while (!ended) {
+    for (const auto& done : {image->synced(log.get()), image->synced("d"), image->synced("."), image->synced_all(),
+                             image->sync_failed(log.get())})
+      EXPECT_TRUE(done) << done.error().text();
+    ++rounds;
+  }
+  service.join();
+  EXPECT_GT(rounds, 1);
+  lose_power();
+  const auto left = picture(scratch.data());
+  EXPECT_FALSE(lose_power().changed_anything());
+  EXPECT_EQ(picture(scratch.data()), left);
 }
 
 TEST_F(DurableBounds, WhatIsMountedInsideIsLeftAlone) {
