@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "scenarios/words.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
@@ -142,13 +143,13 @@ std::string Aim::text() const {
   };
   if (!call.empty()) add("call=" + call);
   if (!object.empty()) add("object=" + object);
-  if (!path.empty()) add("path=" + path);
-  if (!peer.empty()) add("peer=" + peer);
+  if (!path.empty()) add("path=" + quoted_word(path));
+  if (!peer.empty()) add("peer=" + quoted_word(peer));
   if (size) add("size=" + range_text(*size));
   if (offset) add("offset=" + range_text(*offset));
   for (std::size_t i = 0; i < flags.size(); ++i)
     out += (i == 0 ? (out.empty() ? "flags=" : " flags=") : "|") + flags[i];
-  if (!after.empty()) add("after=\"" + after + "\"");
+  if (!after.empty()) add("after=" + quoted_word(after));
   if (per_million < certain) {
     auto digits = std::to_string(certain + per_million).substr(1);  // six digits after the point
     digits.erase(digits.find_last_not_of('0') + 1);

@@ -1,6 +1,7 @@
 #include "scenarios/fault_kinds.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.hpp"
 #include "scenarios/error_numbers.hpp"
@@ -9,6 +10,8 @@ namespace leafcutter::scenarios {
 namespace {
 
 using Type = FaultParameter::Type;
+
+constexpr int last_error = 4095;  // the kernel's MAX_ERRNO
 
 std::string_view type_name(Type type) {
   switch (type) {
@@ -40,6 +43,14 @@ base::Status check_error_name(const std::string& where, const Value& value) {
   return bad(where + "unknown error \"" + name + "\"" + (near ? "; did you mean \"" + *near + "\"?" : ""));
 }
 
+}  // namespace
+
+const FaultKind* fault_kind(std::string_view name) {
+  for (const auto& kind : fault_kinds())
+    if (kind.name == name) return &kind;
+  return nullptr;
+}
+
 base::Status check_param(const FaultKind& kind, const FaultParameter& parameter, const Value& value) {
   const auto where = "parameter \"" + parameter.name + "\" of fault \"" + kind.name + "\": ";
   switch (parameter.type) {
@@ -64,14 +75,6 @@ base::Status check_param(const FaultKind& kind, const FaultParameter& parameter,
       return base::ok();
   }
   return base::ok();
-}
-
-}  // namespace
-
-const FaultKind* fault_kind(std::string_view name) {
-  for (const auto& kind : fault_kinds())
-    if (kind.name == name) return &kind;
-  return nullptr;
 }
 
 base::Status check_params(const FaultKind& kind, const Value& params) {
@@ -106,7 +109,9 @@ std::optional<std::chrono::nanoseconds> parse_offset(std::string_view text) {
 int error_number(std::string_view name) {
   for (const auto& entry : error_numbers)
     if (entry.name == name) return entry.number;
-  return 0;
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc{} && end == name.data() + name.size() && number > 0 && number <= last_error ? number : 0;
 }
 
 std::string error_name(int number) {

@@ -55,6 +55,7 @@ const FaultKind* fault_kind(std::string_view name);
 /// Checks `params` against the kind: unknown or missing keys, types, limits. Durations are given as text ("50ms") and
 /// stay so; error names must be known.
 base::Status check_params(const FaultKind& kind, const Value& params);
+base::Status check_param(const FaultKind& kind, const FaultParameter& parameter, const Value& value);
 
 /// Syscall families: what one name in a scenario covers. The classes of objects a family means, too: `write` is for
 /// files; sockets belong to `send`.
@@ -72,7 +73,7 @@ std::vector<std::string> classes_of(const SyscallFamily& family);
 /// "5m", "-5m": the value of a signed duration.
 std::optional<std::chrono::nanoseconds> parse_offset(std::string_view text);
 
-/// "EIO" -> 5; 0 when unknown. Every name of Linux's errno.h.
+/// "EIO" -> 5, and a number as it is (up to 4095, the kernel's last); 0 when unknown. Every name of Linux's errno.h.
 int error_number(std::string_view name);
 std::string error_name(int number);
 const std::vector<std::string>& error_names();

@@ -76,4 +76,15 @@ std::vector<std::string> lua_corpus() {
           "string.format('%d', status)"};
 }
 
+std::vector<std::string> rule_corpus() {
+  return {"fsync=EIO path=/var/db/*.wal #2",
+          "pwrite64=short:4k path=\"a \\\"file\\\"\" size=4k.. offset=..1M every 3",
+          "connect=ETIMEDOUT:2s peer=broker:http probability=12.5% service=broker",
+          "open=EMFILE flags=O_CREAT|O_TRUNC object=file first 2",
+          "write=hold:5s until=\"ready service=broker\" after=\"reply from=shop status=2xx path=/^.o/\"",
+          "read=corrupt:17,3 from 7",
+          "write=no-space:1048576,EDQUOT",
+          "nanosleep=skip"};
+}
+
 }  // namespace fuzz

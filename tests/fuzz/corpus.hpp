@@ -13,5 +13,6 @@ std::vector<std::string> dns_corpus();
 std::vector<std::string> scenario_corpus();
 std::vector<std::string> plan_corpus();
 std::vector<std::string> lua_corpus();
+std::vector<std::string> rule_corpus();
 
 }  // namespace fuzz

@@ -10,9 +10,11 @@
 #include "protocols/event.hpp"
 #include "protocols/http.hpp"
 #include "protocols/stream.hpp"
+#include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/plan.hpp"
 #include "scenarios/predicate.hpp"
+#include "scenarios/rule.hpp"
 
 namespace fuzz {
 namespace {
@@ -190,6 +192,30 @@ int read_plan(const std::uint8_t* data, std::size_t size) {
   return 0;
 }
 
+int read_rule_line(const std::uint8_t* data, std::size_t size) {
+  scenarios::RuleScope scope;
+  scope.lane = "shop";
+  scope.services = {"shop", "broker"};
+  scenarios::Mistake mistake;
+  const auto fault = scenarios::read_rule(view(data, size), scope, mistake);
+  if (!fault) {
+    promise(!mistake.message.empty() && mistake.at <= size && mistake.at + mistake.bytes <= size,
+            "a mistake in a rule that does not say what and where");
+    return 1;
+  }
+  const auto* kind = scenarios::fault_kind(fault->kind);
+  promise(kind != nullptr && scenarios::check_params(*kind, fault->params).ok(), "a rule makes a fault of no kind");
+  const auto lane = fault->site.lane;
+  scope.lane = lane;
+  const auto again = scenarios::read_rule(scenarios::rule_text(*fault), scope, mistake);
+  promise(again && *again == *fault, "a rule that was read is not the same when written and read again");
+  const auto kept = scenarios::fault_from(scenarios::to_value(*fault));
+  promise(kept.ok() && *kept == *fault, "a rule changes on its way into a plan");
+  for (const auto& pattern : scenarios::event_patterns_of(*fault))
+    promise(scenarios::parse_event_pattern(pattern).ok(), "a rule waits for what is no event pattern");
+  return 0;
+}
+
 int run_lua(const std::uint8_t* data, std::size_t size) {
   auto expression = scenarios::LuaExpression::compile(std::string(view(data, size)));
   if (!expression) return 1;
@@ -209,7 +235,8 @@ const std::vector<Target>& targets() {
                                            {"dns", read_dns, dns_corpus},
                                            {"scenario", read_scenario, scenario_corpus},
                                            {"plan", read_plan, plan_corpus},
-                                           {"lua", run_lua, lua_corpus}};
+                                           {"lua", run_lua, lua_corpus},
+                                           {"rule", read_rule_line, rule_corpus}};
   return list;
 }
 

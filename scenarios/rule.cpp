@@ -1,0 +1,487 @@
+#include "scenarios/rule.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+#include "scenarios/event_kinds.hpp"
+#include "scenarios/fault_kinds.hpp"
+#include "scenarios/kernel_rule.hpp"
+#include "scenarios/matcher_text.hpp"
+#include "scenarios/rule_terms.hpp"
+
+namespace leafcutter::scenarios {
+namespace {
+
+constexpr std::size_t longest_rule = 4096;
+
+/// What stands between commas, with its place in the line.
+struct Piece {
+  std::string text;
+  std::size_t at = 0;
+};
+
+/// The word's value from `from` on, cut at every `separator`.
+std::vector<Piece> pieces_of(const Word& word, std::size_t from, char separator) {
+  std::vector<Piece> pieces;
+  for (;;) {
+    const auto to = std::min(word.value.find(separator, from), word.value.size());
+    pieces.push_back({word.value.substr(from, to - from), word.places[from]});
+    if (to == word.value.size()) return pieces;
+    from = to + 1;
+  }
+}
+
+std::vector<std::string> syscall_kind_names() {
+  std::vector<std::string> names;
+  for (const auto& kind : fault_kinds())
+    if (kind.mechanism == Mechanism::syscall && kind.name != "errno") names.push_back(kind.name);
+  return names;
+}
+
+std::string family_list() {
+  std::vector<std::string> names;
+  for (const auto& family : syscall_families()) names.push_back(family.name);
+  return base::join_names(names);
+}
+
+/// Reads one rule; the first mistake ends it.
+class RuleReader {
+ public:
+  RuleReader(const RuleScope& scope, Mistake& mistake) : scope_(scope), mistake_(mistake) {}
+
+  std::optional<Fault> read(std::string_view text) {
+    if (text.size() > longest_rule) {
+      wrong(longest_rule, text.size() - longest_rule, "a rule has at most 4096 bytes");
+      return std::nullopt;
+    }
+    auto words = split_words(text, mistake_);
+    if (!words) return std::nullopt;
+    words_ = std::move(*words);
+    if (words_.empty()) {
+      wrong(0, text.size(), "expected a rule such as \"fsync=EIO path=*.wal #2\", found nothing");
+      return std::nullopt;
+    }
+    fault_.site.lane = scope_.lane;
+    if (!collect() || !read_call() || !read_effect() || !read_keys() || !check()) return std::nullopt;
+    fault_.site.operation = family_->name;
+    fault_.aim = std::move(aim_);
+    if (!check_uncounted()) return std::nullopt;
+    return std::move(fault_);
+  }
+
+ private:
+  bool wrong(std::size_t at, std::size_t bytes, const std::string& message) {
+    mistake_ = {message, at, bytes};
+    return false;
+  }
+  bool wrong(const Word& word, const std::string& message) { return wrong(word.at, word.bytes, message); }
+  bool wrong_value(const Word& word, const std::string& message) {
+    return wrong(word.value_at(), word.value_bytes(), message);
+  }
+
+  // --- the words, by what they are ---
+
+  bool collect() {
+    const auto& first = words_.front();
+    if (!first.key || first.quoted || first.key->empty())
+      return wrong(first, "expected CALL=EFFECT, such as fsync=EIO; found \"" + first.value + "\"");
+    for (std::size_t i = 1; i < words_.size(); ++i)
+      if (!(words_[i].key ? collect_key(words_[i]) : collect_occurrences(i))) return false;
+    return true;
+  }
+
+  bool collect_key(const Word& word) {
+    std::vector<std::string> known;
+    for (const auto& key : rules::rule_keys())
+      if (key.name != "service" || !scope_.services.empty()) known.push_back(key.name);
+    if (std::find(known.begin(), known.end(), *word.key) == known.end()) {
+      if (*word.key == "service")
+        return wrong(word.at, word.key->size(), "there is one program here and no service to choose");
+      return wrong(word.at, word.key->size(), "unknown key \"" + *word.key + "\"" + rules::hint(*word.key, known));
+    }
+    if (key(*word.key) != nullptr) return wrong(word, "\"" + *word.key + "\" is given twice");
+    if (word.value.empty()) return wrong(word, "\"" + *word.key + "\" has no value");
+    keys_.push_back(&word);
+    return true;
+  }
+
+  /// "#2" and "uncounted" are one word, "first 3" are two.
+  bool collect_occurrences(std::size_t& i) {
+    const auto& word = words_[i];
+    if (!word.quoted && word.value == "uncounted") {
+      if (uncounted_ != nullptr) return wrong(word, "\"uncounted\" is said twice");
+      uncounted_ = &word;
+      return aim_.uncounted = true;
+    }
+    static const std::vector<std::string> names = {"first", "every", "from", "uncounted"};
+    const bool nth = word.value.starts_with('#');
+    const auto named = std::find(names.begin(), names.end(), word.value);
+    if (word.quoted || (!nth && named == names.end())) {
+      const auto near = near_name(word.value, names);
+      return wrong(word, "expected key=value, #n, first n, every n or from n; found \"" + word.value + "\"" +
+                             (near ? "; did you mean \"" + *near + "\"?" : ""));
+    }
+    if (occurrences_ != nullptr)
+      return wrong(
+          word, "it is said twice which calls are struck: \"" + occurrences_->value + "\" and \"" + word.value + "\"");
+    occurrences_ = &word;
+    if (!nth && i + 1 == words_.size())
+      return wrong(word, "\"" + word.value + "\" needs a number, such as \"" + word.value + " 3\"");
+    const auto& number = nth ? word : words_[++i];
+    const auto digits = nth ? word.value.substr(1) : number.value;
+    std::uint32_t n = 0;
+    const auto* last = digits.data() + digits.size();
+    const auto [end, error] = std::from_chars(digits.data(), last, n);
+    if (number.key || error != std::errc{} || end != last || n == 0)
+      return wrong(number, "expected a whole number from 1 to " +
+                               std::to_string(std::numeric_limits<std::uint32_t>::max()) + ", found \"" +
+                               (number.key ? *number.key + "=" : "") + digits + "\"");
+    using Which = Occurrences::Which;
+    aim_.occurrences = {nth                 ? Which::nth
+                        : *named == "first" ? Which::first
+                        : *named == "every" ? Which::every
+                                            : Which::from,
+                        n};
+    return true;
+  }
+
+  const Word* key(std::string_view name) const {
+    const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const Word* word) { return *word->key == name; });
+    return found == keys_.end() ? nullptr : *found;
+  }
+
+  // --- CALL ---
+
+  bool read_call() {
+    const auto& word = words_.front();
+    const auto families = rules::families_named(*word.key);
+    if (families.empty()) {
+      std::vector<std::string> known;
+      for (const auto& family : syscall_families()) {
+        known.push_back(family.name);
+        known.insert(known.end(), family.calls.begin(), family.calls.end());
+      }
+      const auto near = rules::near_call(*word.key, known);
+      return wrong(word.at, word.key->size(),
+                   "unknown system call \"" + *word.key + "\"" +
+                       (near ? "; did you mean \"" + *near + "\"?" : "; the families are " + family_list()));
+    }
+    family_ = families.size() == 1 ? families.front() : by_object(families);
+    if (family_ == nullptr) {
+      const auto& call = *word.key;
+      return wrong(word.at, call.size(),
+                   "\"" + call + "\" serves files and sockets; say object=file (family \"" + families[0]->name +
+                       "\") or object=socket-tcp (family \"" + families[1]->name + "\")");
+    }
+    if (*word.key != family_->name) aim_.call = *word.key;
+    return true;
+  }
+
+  /// Files and sockets share calls; the object, a path or a peer tells them apart.
+  const SyscallFamily* by_object(const std::vector<const SyscallFamily*>& families) const {
+    const auto* object = key("object");
+    for (const auto* family : families) {
+      const auto classes = classes_of(*family);
+      if (object != nullptr) {
+        if (std::find(classes.begin(), classes.end(), object->value) != classes.end()) return family;
+      } else if (key(family->object == "socket" ? "peer" : "path") != nullptr) {
+        return family;
+      }
+    }
+    return object != nullptr ? families.front() : nullptr;  // an unknown class: that is what is wrong
+  }
+
+  // --- EFFECT ---
+
+  bool read_effect() {
+    const auto& word = words_.front();
+    const auto colon = std::min(word.value.find(':'), word.value.size());
+    const auto name = word.value.substr(0, colon);
+    const auto bytes = word.places[colon] - word.value_at();
+    std::vector<Piece> arguments;
+    if (colon < word.value.size()) arguments = pieces_of(word, colon + 1, ',');
+    if (name.empty()) return wrong(word, "expected an effect after \"=\": an error such as EIO, or a kind of fault");
+    if (const auto number = error_number(name); number != 0) {
+      const bool digits = name.find_first_not_of("0123456789") == std::string::npos;
+      fault_.kind = "errno";
+      fault_.params["error"] = digits ? error_name(number) : name;
+      return take_arguments(*fault_kind("errno"), arguments, 1);
+    }
+    fault_.kind = name == "crash" || name == "power-loss" ? name + "-before" : name;
+    const auto* kind = fault_kind(fault_.kind);
+    if (kind == nullptr || kind->name == "errno") return unknown_effect(name, bytes);
+    if (kind->mechanism != Mechanism::syscall)
+      return wrong(word.value_at(), bytes,
+                   "\"" + name + "\" strikes " +
+                       (kind->mechanism == Mechanism::link
+                            ? "links, not system calls; in a scenario it stands under \"network\""
+                            : "services, not system calls; in a scenario it stands under \"process\""));
+    if (kind->needs_image && !scope_.without_image.empty())
+      return wrong(word.value_at(), bytes, "\"" + name + "\" " + scope_.without_image);
+    return take_arguments(*kind, arguments, 0);
+  }
+
+  bool unknown_effect(const std::string& name, std::size_t bytes) {
+    if (name == "errno")
+      return wrong(words_.front().value_at(), bytes, "an error is named by itself, such as fsync=EIO");
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+      return wrong(words_.front().value_at(), bytes,
+                   "an error is a name such as EIO or a number from 1 to 4095, found \"" + name + "\"");
+    const auto kinds = syscall_kind_names();
+    auto known = kinds;
+    known.insert(known.end(), {"crash", "power-loss"});
+    known.insert(known.end(), error_names().begin(), error_names().end());
+    const auto near = near_name(name, known);
+    return wrong(words_.front().value_at(), bytes,
+                 "unknown effect \"" + name + "\"" +
+                     (near ? "; did you mean \"" + *near + "\"?"
+                           : "; expected the name of an error, or one of " + base::join_names(kinds)));
+  }
+
+  static std::string usage(const FaultKind& kind) {
+    const auto& first = kind.parameters.front();
+    switch (first.type) {
+      case FaultParameter::Type::duration: return kind.name + ":2s";
+      case FaultParameter::Type::error_name: return kind.name + ":EIO";
+      default: return kind.name + ":" + std::to_string(std::max<std::uint64_t>(first.least, 100));
+    }
+  }
+
+  /// Arguments are the parameters in the order of the kind's definition, from `next` on; events are keys of their own.
+  bool take_arguments(const FaultKind& kind, const std::vector<Piece>& arguments, std::size_t next) {
+    const auto& word = words_.front();
+    for (const auto& argument : arguments) {
+      if (next == kind.parameters.size() || kind.parameters[next].type == FaultParameter::Type::event)
+        return wrong(argument.at, argument.text.size(),
+                     "\"" + kind.name + "\" takes " +
+                         (next == 0   ? "no argument"
+                          : next == 1 ? "one argument"
+                                      : std::to_string(next) + " arguments") +
+                         "; found \"" + argument.text + "\" beyond");
+      const auto& parameter = kind.parameters[next++];
+      auto& value = fault_.params[parameter.name] = argument_value(parameter, argument.text);
+      if (const auto checked = check_param(kind, parameter, value); !checked)
+        return wrong(argument.at, argument.text.size(),
+                     checked.error().message +
+                         (parameter.type == FaultParameter::Type::count ? ", found \"" + argument.text + "\"" : ""));
+    }
+    for (; next < kind.parameters.size(); ++next)
+      if (kind.parameters[next].required)
+        return wrong_value(
+            word, "\"" + kind.name + "\" needs an argument, " + kind.parameters[next].about + ": write " + usage(kind));
+    return true;
+  }
+
+  /// As it will be checked and kept: one text for one meaning.
+  static Value argument_value(const FaultParameter& parameter, const std::string& text) {
+    if (parameter.type == FaultParameter::Type::count) {
+      const auto number = rules::size_in(text);
+      return number ? Value(*number) : Value(text);
+    }
+    if (parameter.type == FaultParameter::Type::duration) {
+      const auto duration = base::parse_duration(text);
+      return duration ? base::format_duration(*duration) : text;
+    }
+    const auto digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return digits && error_number(text) != 0 ? error_name(error_number(text)) : text;
+  }
+
+  // --- keys ---
+
+  bool read_keys() {
+    for (const auto* word : keys_) {
+      const auto& name = *word->key;
+      const auto& value = word->value;
+      if (const auto refusal = rules::key_refusal(*family_, name); !refusal.empty()) return wrong(*word, refusal);
+      if (name == "path")
+        aim_.path = value;
+      else if (name == "peer")
+        aim_.peer = value;
+      else if (!(name == "call"          ? read_call_key(*word)
+                 : name == "object"      ? read_object(*word)
+                 : name == "flags"       ? read_flags(*word)
+                 : name == "probability" ? read_probability(*word)
+                 : name == "service"     ? read_service(*word)
+                 : name == "after"       ? read_event(*word, aim_.after)
+                 : name == "until"       ? read_until(*word)
+                                         : read_range(*word, name == "size" ? aim_.size : aim_.offset)))
+        return false;
+    }
+    return true;
+  }
+
+  bool read_call_key(const Word& word) {
+    const auto& calls = family_->calls;
+    if (std::find(calls.begin(), calls.end(), word.value) == calls.end()) {
+      const auto near = rules::near_call(word.value, calls);
+      return wrong_value(word,
+                         "family \"" + family_->name + "\" has no call \"" + word.value + "\"" +
+                             (near ? "; did you mean \"" + *near + "\"?" : "; it has " + base::join_names(calls)));
+    }
+    if (!aim_.call.empty() && aim_.call != word.value)
+      return wrong(
+          word, "the rule is about \"" + aim_.call + "\" already; use call= with the family \"" + family_->name + "\"");
+    aim_.call = word.value;
+    return true;
+  }
+
+  bool read_object(const Word& word) {
+    const auto refusal = rules::object_refusal(*family_, word.value);
+    aim_.object = word.value;
+    return refusal.empty() || wrong_value(word, refusal);
+  }
+
+  bool read_flags(const Word& word) {
+    for (const auto& flag : pieces_of(word, 0, '|')) {
+      if (const auto refusal = rules::flag_refusal(*family_, flag.text); !refusal.empty())
+        return wrong(flag.at, flag.text.size(), refusal);
+      if (std::find(aim_.flags.begin(), aim_.flags.end(), flag.text) == aim_.flags.end())
+        aim_.flags.push_back(flag.text);
+    }
+    return true;
+  }
+
+  bool read_probability(const Word& word) {
+    const auto millionths = rules::probability_in(word.value);
+    if (!millionths) return wrong_value(word, millionths.error().message);
+    aim_.per_million = *millionths;
+    return true;
+  }
+
+  bool read_service(const Word& word) {
+    const auto& known = scope_.services;
+    if (std::find(known.begin(), known.end(), word.value) == known.end())
+      return wrong_value(word,
+                         "the rule's \"on\" has no service \"" + word.value + "\"" + rules::hint(word.value, known));
+    fault_.site.lane = word.value;
+    return true;
+  }
+
+  bool read_event(const Word& word, std::string& out) {
+    Mistake within;
+    if (!read_event_pattern(word.value, scope_.events, within)) {
+      const auto from = word.places[std::min(within.at, word.value.size())];
+      const auto to = word.places[std::min(within.at + within.bytes, word.value.size())];
+      return wrong(from, std::max<std::size_t>(to - from, 1), "\"" + *word.key + "\": " + within.message);
+    }
+    out = word.value;
+    return true;
+  }
+
+  bool read_until(const Word& word) {
+    const auto& parameters = fault_kind(fault_.kind)->parameters;
+    const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                    [](const FaultParameter& p) { return p.type == FaultParameter::Type::event; });
+    if (found == parameters.end())
+      return wrong(word.at, word.key->size(), "\"" + fault_.kind + "\" waits for nothing; \"until\" goes with hold");
+    std::string pattern;
+    if (!read_event(word, pattern)) return false;
+    fault_.params[found->name] = pattern;
+    return true;
+  }
+
+  bool read_range(const Word& word, std::optional<Range>& out) {
+    out = rules::size_range_in(word.value);
+    return out || wrong_value(word, "expected bytes as 100, 1..100, 4k.. or ..1M, found \"" + word.value + "\"");
+  }
+
+  // --- whether it can strike at all ---
+
+  bool check() {
+    const auto& word = words_.front();
+    const auto& kind = *fault_kind(fault_.kind);
+    const auto effect = word.places[std::min(word.value.find(':'), word.value.size())] - word.value_at();
+    if (const auto refusal = rules::kind_refusal(*family_, kind); !refusal.empty())
+      return wrong(word.value_at(), effect, refusal);
+    const auto* size = key("size");
+    if (size != nullptr && aim_.size->at_most && (kind.name == "short" || kind.name == "torn") &&
+        *aim_.size->at_most <= fault_.params["bytes"].get<std::uint64_t>())
+      return wrong(*size, "\"" + kind.name + "\" strikes calls of more than " + fault_.params["bytes"].dump() +
+                              " bytes, and size= leaves none of them");
+    if (kind.name == "no-space" &&
+        (aim_.occurrences.which != Occurrences::Which::from || aim_.per_million < 1'000'000)) {
+      const auto& at = occurrences_ != nullptr && aim_.occurrences.which != Occurrences::Which::from
+                           ? *occurrences_
+                           : *key("probability");
+      return wrong(at, "a full disk stays full: \"no-space\" takes no occurrences but \"from n\", and no probability");
+    }
+    return true;
+  }
+
+  /// A wish that would not be granted is refused: the user would take the cost for that of the kernel alone.
+  bool check_uncounted() {
+    if (uncounted_ == nullptr) return true;
+    const auto kernel = kernel_rule(fault_, scope_.kernel);
+    return !kernel.calls.empty() || wrong(*uncounted_, "not without counting: " + kernel.why_not);
+  }
+
+  const RuleScope& scope_;
+  Mistake& mistake_;
+  std::vector<Word> words_;
+  std::vector<const Word*> keys_;
+  const Word* occurrences_ = nullptr;
+  const Word* uncounted_ = nullptr;
+  const SyscallFamily* family_ = nullptr;
+  Fault fault_;
+  Aim aim_;
+};
+
+std::string as_argument(const Value& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Value::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::optional<Fault> read_rule(std::string_view text, const RuleScope& scope, Mistake& mistake) {
+  return RuleReader(scope, mistake).read(text);
+}
+
+std::string rule_text(const Fault& fault) {
+  auto out = fault.site.operation + "=";
+  if (fault.kind != "errno") out += fault.kind;
+  std::string events, arguments;
+  if (const auto* kind = fault_kind(fault.kind); kind != nullptr)
+    for (const auto& parameter : kind->parameters) {
+      const auto given = fault.params.find(parameter.name);
+      if (given == fault.params.end()) continue;
+      if (parameter.type == FaultParameter::Type::event)
+        events += " " + parameter.name + "=" + quoted_word(as_argument(*given));
+      else
+        arguments += (arguments.empty()                                                   ? ""
+                      : arguments.find(':') == std::string::npos && fault.kind == "errno" ? ":"
+                                                                                          : ",") +
+                     as_argument(*given);
+    }
+  if (!arguments.empty()) out += (fault.kind == "errno" ? "" : ":") + arguments;
+  out += events;
+  const auto narrowed = fault.aim ? fault.aim->text() : "";
+  return narrowed.empty() ? out : out + " " + narrowed;
+}
+
+std::vector<std::string> event_patterns_of(const Fault& fault) {
+  std::vector<std::string> patterns;
+  if (fault.aim && !fault.aim->after.empty()) patterns.push_back(fault.aim->after);
+  if (const auto* kind = fault_kind(fault.kind); kind != nullptr)
+    for (const auto& parameter : kind->parameters)
+      if (parameter.type == FaultParameter::Type::event && fault.params.contains(parameter.name))
+        patterns.push_back(fault.params[parameter.name].get<std::string>());
+  return patterns;
+}
+
+std::vector<std::string> families_of(const Fault& fault) {
+  std::vector<std::string> families;
+  const auto add = [&](const std::string& family) {
+    if (syscall_family(family) != nullptr && std::find(families.begin(), families.end(), family) == families.end())
+      families.push_back(family);
+  };
+  add(fault.site.operation);
+  if (const auto* kind = fault_kind(fault.kind); kind != nullptr)
+    for (const auto& family : kind->watches) add(family);
+  return families;
+}
+
+}  // namespace leafcutter::scenarios
