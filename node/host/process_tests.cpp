@@ -170,7 +170,7 @@ void ipc(TestReport& report, void* context) {
 TestReport test_syscall_notify() {
   TestReport report;
   Notify notify;
-  auto filter = build_filter({"mkdir"});
+  auto filter = build_filter({.families = {"mkdir"}});
   int pair[2];
   if (!filter) return report.failed(filter.error().message, ENOSYS), report;
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return report.failed("socketpair"), report;

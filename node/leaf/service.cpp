@@ -101,8 +101,9 @@ void Service::launch() {
   auto spawn = spawn_of(model_.run);
   if (!spawn) return stay_down(spawn.error().text());
   const auto families = watched_families(context_.scenario, context_.job.plan, model_.name);
-  if (!families.empty()) {
-    auto filter = build_filter(families);
+  const auto filtered = filter_plan(context_.job.plan, model_.name, families, scenarios::Scope::leaf);
+  if (!filtered.empty()) {
+    auto filter = build_filter(filtered);
     if (!filter)
       return context_.fail("runner-failed", "system call filter of " + model_.name + ": " + filter.error().text());
     spawn->filter = std::move(*filter);
@@ -111,6 +112,7 @@ void Service::launch() {
   injected_ = false;
   last_line_.clear();
   context_.recorder.record(model_.name, events::start, {{"attempt", attempt_}, {"argv", spawn->argv}});
+  record_in_kernel(filtered, context_.sites);
   started_ = steady_clock::now();
   auto self = shared_from_this();
   auto child = Child::start(

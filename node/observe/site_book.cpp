@@ -84,6 +84,11 @@ void SiteBook::fired(std::size_t index, Value evidence) {
                     {"evidence", std::move(evidence)}});
 }
 
+bool SiteBook::has_fired(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return rules_.at(index).strikes > 0;
+}
+
 void SiteBook::undone(std::size_t index, const std::string& how) {
   {
     const std::lock_guard lock(mutex_);

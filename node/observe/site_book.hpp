@@ -49,6 +49,8 @@ class SiteBook {
   /// Firing again is counted, and said when it is undone.
   void fired(std::size_t index, Value evidence);
 
+  bool has_fired(std::size_t index) const;
+
   /// The fault's effect is over, and how that is known. A fault that may strike again is over when the leaf is.
   void undone(std::size_t index, const std::string& how);
 

@@ -5,17 +5,17 @@
 #include <seccomp.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <set>
+#include <map>
+#include <string>
 
+#include "node/syscalls/gate.hpp"
 #include "node/syscalls/handover.hpp"
 #include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
 namespace {
 
-constexpr std::uint32_t x32_bit = 0x40000000u;
 constexpr std::size_t kernel_limit = 4096;  // BPF_MAXINSNS
 
 constexpr auto arch_offset = offsetof(seccomp_data, arch);
@@ -28,17 +28,17 @@ sock_filter unless_equal(std::uint32_t value, std::size_t skip) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<std::uint8_t>(skip));
 }
 
-/// Only native calls are seen by number; a filter that let the others pass would observe half of what happens. Number
-/// -1 is no call: a tracer puts it there to skip one.
+/// Only native calls are told apart by number; a filter that let the others pass would observe half of what happens.
+/// Number -1 is no call: a tracer puts it there to skip one.
 void append_prologue(std::vector<sock_filter>& program) {
   program.push_back(load(arch_offset));
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
-  program.push_back(leave(SECCOMP_RET_KILL_PROCESS));
+  program.push_back(leave(SECCOMP_RET_USER_NOTIF));
   program.push_back(load(number_offset));
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 3));
   program.push_back(unless_equal(0xffffffffu, 1));
   program.push_back(leave(SECCOMP_RET_ALLOW));
-  program.push_back(leave(SECCOMP_RET_KILL_PROCESS));
+  program.push_back(leave(SECCOMP_RET_USER_NOTIF));
 }
 
 /// Allows call `number` when arguments 3 to 5 carry the hand-over's mark (compared as 32-bit halves, low half first).
@@ -63,19 +63,30 @@ base::Expected<int> call_number(const std::string& name) {
   return number;
 }
 
-base::Expected<std::set<int>> numbers_of(const std::vector<std::string>& families) {
-  std::set<int> numbers;
-  for (const auto& name : families) {
+/// What the filter returns for each call that is not simply allowed.
+base::Expected<std::map<int, std::uint32_t>> actions_of(const FilterPlan& plan) {
+  std::map<int, std::uint32_t> actions;
+  for (const auto& name : plan.families) {
     const auto* family = scenarios::syscall_family(name);
     if (family == nullptr)
       return base::Error{base::ErrorCode::bad_input, "unknown system call family \"" + name + "\"", {}};
     for (const auto& call : family->calls) {
       const auto number = call_number(call);
       if (!number) return number.error();
-      numbers.insert(*number);
+      actions[*number] = SECCOMP_RET_USER_NOTIF;
     }
   }
-  return numbers;
+  for (const auto& [call, error] : plan.answers) {
+    const auto number = call_number(call);
+    if (!number) return number.error();
+    if (std::ranges::find(handover_calls, call) != handover_calls.end())
+      return base::Error{base::ErrorCode::internal, "the filter's own hand-over needs " + call, {}};
+    actions[*number] = SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & SECCOMP_RET_DATA);
+  }
+  const auto io_uring = call_number("io_uring_setup");
+  if (!io_uring) return io_uring.error();
+  actions[*io_uring] = SECCOMP_RET_USER_NOTIF;
+  return actions;
 }
 
 }  // namespace
@@ -84,27 +95,23 @@ base::Expected<std::set<int>> numbers_of(const std::vector<std::string>& familie
 // action is the default one (the hand-over's exemption). One straight line: a jump never spans more than a few
 // instructions, so no set of families can overflow its eight bits, and the kernel answers calls that are always allowed
 // from a bitmap without running it.
-base::Expected<std::vector<sock_filter>> build_filter(const std::vector<std::string>& families) {
+base::Expected<std::vector<sock_filter>> build_filter(const FilterPlan& plan) {
   std::vector<sock_filter> program;
-  if (families.empty()) return program;
+  if (plan.empty()) return program;
 #if !defined(__x86_64__)
   return base::Error{base::ErrorCode::unavailable, "system call faults are written for x86-64 only", {}};
 #endif
-  const auto numbers = numbers_of(families);
-  if (!numbers) return numbers.error();
+  const auto actions = actions_of(plan);
+  if (!actions) return actions.error();
   append_prologue(program);
   for (const auto* name : handover_calls) {
     const auto number = call_number(name);
     if (!number) return number.error();
-    if (numbers->contains(*number)) append_exemption(program, *number);
+    if (actions->contains(*number)) append_exemption(program, *number);
   }
-  const auto io_uring = call_number("io_uring_setup");
-  if (!io_uring) return io_uring.error();
-  program.push_back(unless_equal(static_cast<std::uint32_t>(*io_uring), 1));
-  program.push_back(leave(SECCOMP_RET_ERRNO | ENOSYS));
-  for (const auto number : *numbers) {
+  for (const auto& [number, action] : *actions) {
     program.push_back(unless_equal(static_cast<std::uint32_t>(number), 1));
-    program.push_back(leave(SECCOMP_RET_USER_NOTIF));
+    program.push_back(leave(action));
   }
   program.push_back(leave(SECCOMP_RET_ALLOW));
   if (program.size() > kernel_limit)

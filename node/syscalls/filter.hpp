@@ -1,21 +1,21 @@
-// The seccomp filter of one service, computed from the families its plan and its observation name, never from text.
+// The seccomp filter of one service, laid out from its filter plan.
 // Built before fork (libseccomp allocates); installed by the child between fork and exec with async-signal-safe calls
 // only.
 #pragma once
 
 #include <linux/filter.h>
 
-#include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "node/syscalls/filter_plan.hpp"
 
 namespace leafcutter::node {
 
-/// Notifies the supervisor of every call of the families; answers io_uring_setup with ENOSYS; kills 32-bit and x32
-/// calls (they would pass unseen); lets everything else run at full speed. Empty `families`: an empty program, no
-/// filter.
-base::Expected<std::vector<sock_filter>> build_filter(const std::vector<std::string>& families);
+/// Notifies the supervisor of every call of the families, and of what it must refuse (gate.hpp): calls of the 32-bit
+/// and x32 interfaces, which would pass unseen, and io_uring_setup. Fails the calls that have an answer without asking
+/// anybody; lets everything else run at full speed. An empty plan: an empty program, no filter.
+base::Expected<std::vector<sock_filter>> build_filter(const FilterPlan& plan);
 
 /// In the child, after fork: no_new_privs, installs `program`, sends the listener over `socket` (SOCK_SEQPACKET) and
 /// waits for one byte that says it arrived; afterwards the child holds no listener. Returns 0 or an errno value; after

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "node/syscalls/effects.hpp"
+#include "node/syscalls/gate.hpp"
 #include "node/syscalls/listener.hpp"
 #include "node/syscalls/object.hpp"
 
@@ -27,6 +28,14 @@ constexpr int drained_at_most = 65536;
 
 /// Notifications taken before the next one is looked at; more wait in the kernel.
 constexpr std::size_t received_at_most = 4096;
+
+/// `failed` is called at most once, whoever finds something.
+SupervisorContext failing_once(SupervisorContext context) {
+  context.failed = [failed = std::move(context.failed), told = false](const std::string& why) mutable {
+    if (!std::exchange(told, true)) failed(why);
+  };
+  return context;
+}
 
 /// Signals are for the process's other threads. What is created on a task's behalf gets the task's umask, so the thread
 /// leaves the process's umask (and working directory) and has none; where unshare is forbidden, both masks apply.
@@ -41,16 +50,18 @@ void settle_thread() {
 
 struct Supervisor::State {
   State(base::UniqueFd fd, SupervisorContext given)
-      : context(std::move(given)),
+      : context(failing_once(std::move(given))),
         listener(std::move(fd)),
         names(context.data_folder, context.path_globs, context.peers, context.families),
         effects(listener, context),
+        gate(listener, context.recorder, context.service, context.failed),
         wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   SupervisorContext context;
   Listener listener;
   ObjectNames names;
   Effects effects;
+  Gate gate;
   base::UniqueFd wake;
   std::atomic<bool> stopping = false;
   std::deque<seccomp_notif> received;  ///< in the order they came; a task has at most one
@@ -115,6 +126,8 @@ base::Status Supervisor::State::receive_pending() {
 }
 
 base::Status Supervisor::State::handle(const seccomp_notif& notification) {
+  if (const auto stopped = gate.stops(notification); !stopped || *stopped)
+    return stopped ? base::ok() : base::Status(stopped.error());
   const Target target(static_cast<pid_t>(notification.pid));
   const auto object = names.name(notification.data, target);
   if (!listener.valid(notification.id)) return base::ok();  // what was read may be another task's
@@ -132,8 +145,12 @@ base::Status Supervisor::State::handle(const seccomp_notif& notification) {
 base::Status Supervisor::State::drain() {
   if (const auto done = effects.release_all("released by the leaf's end"); !done) return done;
   for (int answered = 0; answered < drained_at_most;) {
-    for (; !received.empty(); received.pop_front(), ++answered)
+    for (; !received.empty(); received.pop_front(), ++answered) {
+      const auto stopped = gate.stops(received.front());
+      if (!stopped) return stopped.error();
+      if (*stopped) continue;
       if (const auto sent = listener.let_run(received.front().id); !sent) return sent.error();
+    }
     pollfd pending{listener.fd(), POLLIN, 0};
     if (::poll(&pending, 1, 0) <= 0 || (pending.revents & POLLIN) == 0) break;
     if (const auto done = receive_pending(); !done) return done;

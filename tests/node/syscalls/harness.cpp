@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,8 +14,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <sstream>
 #include <thread>
@@ -28,13 +32,30 @@ namespace {
 
 constexpr std::chrono::seconds patience{20};
 
+/// From here on seccomp(2) answers as before Linux 5.19: EINVAL when it is asked for WAIT_KILLABLE_RECV.
+void forget_killable_waits() {
+  constexpr std::uint32_t flag = 1u << 5;
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args) + sizeof(std::uint64_t)),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, flag, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog given{std::size(program), program};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &given) != 0) ::_exit(125);
+}
+
 /// Between fork and exec: nothing that allocates.
-[[noreturn]] void become(const std::vector<sock_filter>& filter, int socket, int output, const char* folder,
+[[noreturn]] void become(const std::vector<sock_filter>& filter, int socket, int output, const Setting& setting,
                          char* const* argv) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::dup2(output, 1);
-  if (*folder != '\0' && ::chdir(folder) != 0) ::_exit(126);
+  if (!setting.working_folder.empty() && ::chdir(setting.working_folder.c_str()) != 0) ::_exit(126);
+  if (setting.old_kernel) forget_killable_waits();
   if (install_filter(filter, socket) != 0) ::_exit(126);
   ::execvp(argv[0], argv);
   ::_exit(127);
@@ -114,9 +135,11 @@ std::size_t Outcome::sites() const {
   return all.empty() ? 0 : all.front().attrs.at("sites").size();
 }
 
+FilterPlan Setting::filter() const { return filter_plan({faults, {}, {}}, "shop", families, scope); }
+
 Child start_child(const std::vector<std::string>& argv, const Setting& setting) {
   Child child;
-  const auto filter = build_filter(setting.families);
+  const auto filter = build_filter(setting.filter());
   if (!filter) {
     child.error = filter.error().message;
     return child;
@@ -134,7 +157,7 @@ Child start_child(const std::vector<std::string>& argv, const Setting& setting) 
   child.pid = ::fork();
   if (child.pid == 0) {
     ::close(mine.get());
-    become(*filter, theirs.get(), input.get(), setting.working_folder.c_str(), words.data());
+    become(*filter, theirs.get(), input.get(), setting, words.data());
   }
   ::setpgid(child.pid, child.pid);
   theirs.reset();
@@ -162,6 +185,7 @@ Outcome run(const std::vector<std::string>& argv, const Setting& setting) {
                     [&](Event event) { outcome.events.push_back(std::move(event)); });
   SiteBook book({setting.faults, {}, {}}, recorder);
   Activity activity;
+  record_in_kernel(setting.filter(), book);
   auto child = start_child(argv, setting);
   if (!child.error.empty() || child.pid < 0) {
     outcome.failure = child.error;

@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.hpp"
 #include "node/observe/recorder.hpp"
+#include "node/syscalls/filter_plan.hpp"
 #include "scenarios/plan.hpp"
 
 namespace leafcutter::node::tests {
@@ -43,6 +44,10 @@ struct Setting {
   std::map<std::string, std::string> peers = {};
   std::uint32_t event_limit = 64;
   std::string working_folder = {};
+  scenarios::Scope scope = scenarios::Scope::leaf;
+  bool old_kernel = false;  ///< the child's kernel does not know WAIT_KILLABLE_RECV
+
+  FilterPlan filter() const;
 };
 
 struct Outcome {
