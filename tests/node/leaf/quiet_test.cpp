@@ -205,7 +205,7 @@ TEST(Quiet, DoesNotLookAtItself) {
 }
 
 constexpr const char* worker_steps = R"(workload:
-  - { get: "shop/work/%", expect: { status: 202 } }
+  - { get: "shop/toil/%", expect: { status: 202 } }
   - settle: { quiet: 50ms, within: 20s }
 )";
 

@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
     if (target == "/uid")
       answer = reply(200, "{\"uid\":" + std::to_string(getuid()) + ",\"pid\":" + std::to_string(getpid()) + "}");
     if (target == "/exit") _exit(9);
-    if (target.rfind("/work/", 0) == 0) answer = reply(202, "{}");
+    if (target.rfind("/toil/", 0) == 0) answer = reply(202, "{}");
     if (target == "/peer") {
       const auto& peer = options["--peer"];
       const auto colon = peer.find(':');
@@ -163,6 +163,6 @@ int main(int argc, char** argv) {
     }
     write_all(fd, answer);
     close(fd);
-    if (target.rfind("/work/", 0) == 0) work(std::chrono::milliseconds(std::stoi(target.substr(6))));
+    if (target.rfind("/toil/", 0) == 0) work(std::chrono::milliseconds(std::stoi(target.substr(6))));
   }
 }
