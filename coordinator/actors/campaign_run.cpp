@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "coordinator/actors/resolution.hpp"
+#include "coordinator/campaign/disagreement.hpp"
 
 namespace leafcutter::coordinator {
 
@@ -95,6 +96,13 @@ void CampaignRun::compare(const Result& second) {
   if ((*first)->verdict == scenarios::Verdict::infra || second.verdict == scenarios::Verdict::infra) return;
   if ((*first)->verdict == second.verdict && (*first)->reason == second.reason) return;
   ++disagreements_;
+  if (const auto found = disagreement(**first, second)) {
+    const auto saved = ledger_->save_finding(name(), *found);
+    if (!saved) {
+      fail(saved.error());
+      return;
+    }
+  }
   note_ = "nondeterminism: " + second.execution + " gave " + outcome(**first) + " first and " + outcome(second) +
           " when it was run again";
   if (disagreements_ > disagreements_named) return;

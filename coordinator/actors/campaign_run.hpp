@@ -41,7 +41,7 @@ class CampaignRun {
   /// What the minimizer answered to cases or to a follow-up.
   Step inquired(const Inquired& answer);
 
-  /// A second result of a resolved order: they must agree.
+  /// A second result of a resolved order: they must agree, and it is a finding when they do not.
   void compare(const Result& second);
 
   Step stop_exploring(const std::string& reason);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "coordinator/report/markup.hpp"
@@ -102,6 +103,10 @@ std::string junit_report(const CampaignReport& report) {
   for (const auto& property : report.scenario.properties)
     cases.push_back(property_case(report, property.name, anything_decided));
   cases.push_back(property_case(report, "expectations", anything_decided));
+  // A finding of the campaign itself, which no property of the scenario speaks of.
+  for (const auto& finding : report.findings)
+    if (std::none_of(cases.begin(), cases.end(), [&](const Case& known) { return known.name == finding.property; }))
+      cases.push_back(property_case(report, finding.property, anything_decided));
   for (auto& extra : undecided_case(report)) cases.push_back(std::move(extra));
 
   std::size_t failures = 0, errors = 0;

@@ -283,6 +283,17 @@ TEST(Junit, AHeldCampaignHasNeitherFailureNorError) {
   EXPECT_EQ(root.attributes.at("tests"), "2");  // the property and the steps' expectations
 }
 
+TEST(Junit, AFindingThatIsOfNoPropertyHasACaseOfItsOwn) {
+  auto report = with_results({leaf_result(0, 0, Reason::held)});
+  report.findings = {outbox_finding(), outbox_finding()};
+  for (auto& finding : report.findings) finding.property = "nondeterminism";
+  const auto xml = junit_report(report);
+  const auto root = Reader(xml).document();
+  EXPECT_EQ(root.attributes.at("tests"), "3");
+  EXPECT_EQ(root.attributes.at("failures"), "1");
+  EXPECT_THAT(xml, HasSubstr("name=\"nondeterminism\""));
+}
+
 TEST(Junit, NothingDecidedIsNotGreen) {
   for (const auto& report : {with_results({}), with_results({leaf_result(0, 0, Reason::unavailable)})})
     EXPECT_NE(Reader(junit_report(report)).document().attributes.at("errors"), "0");
