@@ -100,7 +100,8 @@ void limit_core_dumps() {
   tell(Stage::begins, 0);
   if (!prepared.filter->empty()) {
     ::fcntl(filter_fd, F_SETFD, FD_CLOEXEC);
-    if (const int error = install_filter(*prepared.filter, filter_fd); error != 0) fail(Stage::filter, error);
+    if (const int error = install_filter(*prepared.filter, filter_fd, Keeper::parent); error != 0)
+      fail(Stage::filter, error);
   }
   ::execve(prepared.program, prepared.argv, prepared.environment);
   fail(Stage::exec, errno);
@@ -116,7 +117,8 @@ void limit_core_dumps() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const pid_t program = ::_Fork();  // fork() would run handlers that take locks of threads that are not here
+  // fork() would run handlers that take locks of threads that are not here.
+  const pid_t program = prepared.filter->empty() ? ::_Fork() : fork_for_keeper();
   if (program < 0) fail(Stage::fork, errno);
   if (program == 0) run_program(prepared);
   for (const int fd : {0, 1, 2, filter_fd}) ::close(fd);

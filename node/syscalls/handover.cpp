@@ -9,6 +9,8 @@
 
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -115,7 +117,11 @@ base::Status await_message(int socket) {
 
 }  // namespace
 
-int install_filter(const std::vector<sock_filter>& program, int socket) noexcept {
+pid_t fork_for_keeper() noexcept {
+  return static_cast<pid_t>(::syscall(SYS_clone, CLONE_FILES | CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, 0));
+}
+
+int install_filter(const std::vector<sock_filter>& program, int socket, Keeper keeper) noexcept {
   if (program.empty()) return 0;
   const timeval bound{std::chrono::duration_cast<std::chrono::seconds>(patience).count(), 0};
   if (::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound) != 0) return errno;
@@ -132,6 +138,8 @@ int install_filter(const std::vector<sock_filter>& program, int socket) noexcept
   }
   auto error = send_note(socket, {}, static_cast<int>(listener));
   if (error == 0) error = await_byte(socket);
+  // Shared with the parent; execve closes the program's own copy (the kernel opens listeners close-on-exec).
+  if (keeper == Keeper::parent) return error;
   if (marked(SYS_close, listener, 0, 0) != 0 && error == 0) error = errno;
   return error;
 }

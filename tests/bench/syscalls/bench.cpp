@@ -1,0 +1,247 @@
+// What system call rules cost, beside no filter at all and beside strace doing the same job. Every round measures every
+// case once, one after the other, so that a noisy machine disturbs all alike; medians over the rounds are compared.
+//   bench_syscalls [ROUNDS] [only GROUP]
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "program.hpp"
+
+namespace leafcutter::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Below strace's greatest `when`, so that its rule counts and never strikes, as ours does.
+constexpr int selected_calls = 20000;
+constexpr int cheap_calls = 1000000;
+constexpr int redis_requests = 3000;
+
+scenarios::Fault fault(const std::string& family, const std::string& resource, std::uint32_t occurrence) {
+  return {"errno", {"subject", family, resource}, occurrence, {{"error", "EIO"}}};
+}
+
+/// strace at its best: with its own filter, so that other calls run at full speed, and without writing anything.
+std::vector<std::string> under_strace(const std::string& calls, std::vector<std::string> argv) {
+  std::vector<std::string> all = {
+      "strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "inject=" + calls + ":error=EIO:when=65535"};
+  all.insert(all.end(), argv.begin(), argv.end());
+  return all;
+}
+
+/// While it lives, this thread and what it starts stay on one processor.
+class Pinned {
+ public:
+  explicit Pinned(bool wanted) {
+    ::sched_getaffinity(0, sizeof before_, &before_);
+    if (!wanted) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    int cpu = 0;
+    while (CPU_ISSET(cpu, &before_) == 0) ++cpu;
+    CPU_SET(cpu, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  ~Pinned() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+class Bench {
+ public:
+  Bench(std::string folder, std::string subject) : folder_(std::move(folder)), subject_(std::move(subject)) {}
+
+  void round(const std::string& only) {
+    const auto wanted = [&](const char* group) { return only.empty() || only == group; };
+    if (wanted("unselected")) unselected();
+    if (wanted("selected")) selected();
+    if (wanted("kernel")) kernel();
+    if (wanted("redis")) redis();
+  }
+  void print(int rounds) const;
+
+ private:
+  Run subject(const std::string& call, int count) const {
+    return {.argv = {subject_, call, std::to_string(count)}, .folder = folder_};
+  }
+  void note(const std::string& name, double value) { values_[name].push_back(value); }
+  double median(const std::string& name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return 0;
+    auto sorted = found->second;
+    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
+    return sorted[sorted.size() / 2];
+  }
+
+  /// Nanoseconds a call, which the subject says last.
+  void measure(const std::string& name, const Run& run, bool pinned = true, std::uint64_t at_least_counted = 0) {
+    const Pinned here(pinned);
+    Program program(run);
+    const auto said = program.output();
+    const auto number = said.rfind(' ') == std::string::npos ? said : said.substr(said.rfind(' '));
+    if (said.empty() || program.notified() < at_least_counted) {
+      std::fprintf(stderr, "bench_syscalls: %s measured nothing\n", name.c_str());
+      std::exit(3);
+    }
+    note(name, std::atof(number.c_str()));
+  }
+
+  void unselected();
+  void selected();
+  void kernel();
+  void redis();
+  double redis_microseconds(Run run);
+  void row(const char* what, const std::string& base, const std::string& ours, const std::string& strace,
+           const char* target) const;
+
+  std::string folder_, subject_;
+  std::map<std::string, std::vector<double>> values_;
+};
+
+void Bench::unselected() {
+  for (const std::string call : {"cheap", "pwrite"}) {
+    const auto count = call == "cheap" ? cheap_calls : cheap_calls / 5;
+    measure(call + " bare", subject(call, count));
+    auto filtered = subject(call, count);
+    filtered.filter.families = {"fsync", "rename", "open"};
+    measure(call + " unselected", filtered);
+  }
+}
+
+void Bench::selected() {
+  for (const bool pinned : {true, false}) {
+    const std::string where = pinned ? " pinned" : " free";
+    measure("pwrite" + where, subject("pwrite", selected_calls), pinned);
+    auto ruled = subject("pwrite", selected_calls);
+    ruled.filter.families = {"write"};
+    ruled.plan.faults = {fault("write", "data:subject.out", 1u << 30)};
+    measure("pwrite ruled" + where, ruled, pinned, selected_calls);
+    auto traced = subject("pwrite", selected_calls);
+    traced.argv = under_strace("pwrite64", traced.argv);
+    measure("pwrite traced" + where, traced, pinned);
+  }
+}
+
+void Bench::kernel() {
+  measure("failing bare", subject("failing", cheap_calls));
+  auto answered = subject("failing", cheap_calls);
+  answered.filter = {.families = {"connect"}, .answers = {{"connect", 111}}};
+  measure("failing in kernel", answered);
+}
+
+/// Connects until the server listens; false after 10 s.
+bool listens(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  for (const auto deadline = Clock::now() + std::chrono::seconds(10); Clock::now() < deadline;
+       std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+    const base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return true;
+  }
+  return false;
+}
+
+/// Microseconds a SET, each of which is synced to the append-only file before its answer.
+double Bench::redis_microseconds(Run run) {
+  static int next = 0;
+  run.folder = folder_ + "/redis-" + std::to_string(next++);
+  std::filesystem::create_directory(run.folder);
+  const auto socket = run.folder + "/s";
+  run.argv.insert(run.argv.end(), {"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "yes",
+                                   "--appendfsync", "always", "--loglevel", "warning"});
+  double result = 0;
+  {
+    Program server(run);
+    if (!listens(socket)) {
+      std::fprintf(stderr, "bench_syscalls: redis-server does not listen on %s\n", socket.c_str());
+      std::exit(3);
+    }
+    Program client({.argv = {"redis-benchmark", "-s", socket, "-t", "set", "-n", std::to_string(redis_requests), "-c",
+                             "1", "--csv"},
+                    .folder = folder_});
+    const auto text = client.output();
+    const auto line = text.find("\"SET\",\"");
+    if (line != std::string::npos) result = 1e6 / std::atof(text.c_str() + line + 7);
+    Program stop({.argv = {"redis-cli", "-s", socket, "shutdown", "nosave"}, .folder = folder_});
+    stop.output();
+    server.output();
+    if (!run.filter.empty() && server.notified() < redis_requests) result = 0;
+  }
+  if (result <= 0) {
+    std::fprintf(stderr, "bench_syscalls: redis-benchmark measured nothing\n");
+    std::exit(3);
+  }
+  std::filesystem::remove_all(run.folder);
+  return result;
+}
+
+void Bench::redis() {
+  note("redis bare", redis_microseconds({.argv = {"redis-server"}, .folder = {}}));
+  Run ruled{.argv = {"redis-server"}, .folder = {}};
+  ruled.filter.families = {"fsync"};
+  ruled.plan.faults = {fault("fsync", "data:appendonlydir/appendonly.aof.#.incr.aof", 1u << 30)};
+  note("redis ruled", redis_microseconds(ruled));
+  note("redis traced", redis_microseconds({.argv = under_strace("fsync,fdatasync", {"redis-server"}), .folder = {}}));
+}
+
+void Bench::row(const char* what, const std::string& base, const std::string& ours, const std::string& strace,
+                const char* target) const {
+  if (!values_.contains(base)) return;
+  const auto bare = median(base), with = median(ours), traced = median(strace);
+  if (strace.empty())
+    std::printf("| %s | %.1f | %.1f | | %.2f x bare | %s |\n", what, bare, with, with / bare, target);
+  else
+    std::printf("| %s | %.1f | %.1f | %.1f | strace %.1f x as long, %.1f x the overhead | %s |\n", what, bare, with,
+                traced, traced / with, (traced - bare) / (with - bare), target);
+}
+
+void Bench::print(int rounds) const {
+  std::printf("| %d rounds, interleaved, medians | no filter | with rules | strace | | wanted |\n", rounds);
+  std::printf("|---|---|---|---|---|---|\n");
+  row("call that no rule selects: getppid, ns", "cheap bare", "cheap unselected", "", "1.10 x");
+  row("call that no rule selects: 4 KiB pwrite, ns", "pwrite bare", "pwrite unselected", "", "1.10 x");
+  row("always-error in the kernel: failing connect, ns", "failing bare", "failing in kernel", "", "1.2 x");
+  row("selected and let through, on one processor: 4 KiB pwrite, ns", "pwrite pinned", "pwrite ruled pinned",
+      "pwrite traced pinned", "3 x");
+  row("the same, wherever they run, ns", "pwrite free", "pwrite ruled free", "pwrite traced free", "");
+  row("redis-benchmark SET, appendfsync always, rules on fsync, us", "redis bare", "redis ruled", "redis traced",
+      "5 x the overhead");
+}
+
+}  // namespace
+}  // namespace leafcutter::bench
+
+int main(int argc, char** argv) {
+  using leafcutter::bench::Bench;
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
+  const std::string only = argc > 3 ? argv[3] : "";
+  // In memory where that is possible: a disk's own time would hide what is measured.
+  const std::string parent = std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp";
+  auto folder = parent + "/leafcutter-bench-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return 3;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  Bench bench(folder, self.parent_path() / "bench_syscalls_subject");
+  for (int i = 0; i < rounds; ++i) bench.round(only);
+  std::filesystem::remove_all(folder);
+  bench.print(rounds);
+  return 0;
+}
