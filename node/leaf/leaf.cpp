@@ -17,6 +17,7 @@
 #include "node/leaf/services.hpp"
 #include "node/leaf/workload.hpp"
 #include "node/links/proxy.hpp"
+#include "node/observe/event_watch.hpp"
 #include "scenarios/event_kinds.hpp"
 
 namespace leafcutter::node {
@@ -31,9 +32,10 @@ constexpr std::chrono::seconds last_ack_patience{10};
 /// One leaf inside its isolation. It is never destroyed: the process ends while its threads still run.
 class Leaf {
  public:
-  Leaf(const LeafStart& start, steady_clock::time_point began, Network network)
+  Leaf(const LeafStart& start, steady_clock::time_point began, Network network, EventWatch watch)
       : scenario_(start.scenario),
         network_(std::move(network)),
+        watch_(std::move(watch)),
         outbox_(start.job.events_endpoint, start.job.execution),
         clock_([began] { return std::chrono::nanoseconds(steady_clock::now() - began); }),
         recorder_(clock_, [this](Event event) { take(std::move(event)); }),
@@ -88,6 +90,7 @@ class Leaf {
 
   void take(Event event) {
     if (event.kind == events::fault_fired) fault_fired_ = true;
+    if (!watch_.idle()) watch_.see(event, sites_);
     outbox_.push(std::move(event));
   }
 
@@ -154,6 +157,7 @@ class Leaf {
   const scenarios::Scenario& scenario_;
   asio::io_context io_{1};
   Network network_;
+  EventWatch watch_;  ///< under the recorder's lock
   Activity activity_;
   std::atomic<bool> fault_fired_{false};
   Outbox outbox_;
@@ -201,11 +205,14 @@ IsolationPlan isolation_of(const LeafStart& start) {
 int run(const LeafStart& start, steady_clock::time_point began) {
   if (start.refused) return report(start.job, *start.refused);
   if (auto status = enter_isolation(isolation_of(start)); !status) return report(start.job, status.error());
+  auto watch = EventWatch::create(start.job.plan);
+  if (!watch) return report(start.job, watch.error());
   auto network = Network::create(start.scenario);
   if (!network) return report(start.job, network.error());
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));
   // Owned by the process, which ends before it: see Leaf.
-  auto* leaf = new Leaf(start, began, std::move(*network));  // NOLINT(cppcoreguidelines-owning-memory)
+  auto* leaf =
+      new Leaf(start, began, std::move(*network), std::move(*watch));  // NOLINT(cppcoreguidelines-owning-memory)
   return leaf->run();
 }
 

@@ -1,5 +1,6 @@
 #include "node/observe/site_book.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "scenarios/event_kinds.hpp"
@@ -68,6 +69,49 @@ SiteBook::Visit SiteBook::visit(const Site& site, const scenarios::CallFacts& fa
 void SiteBook::seen(std::size_t index) {
   const std::lock_guard lock(mutex_);
   rules_.at(index).waits = false;
+}
+
+void SiteBook::release(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  ++rules_.at(index).releases;
+  for (const auto& [which, wake] : wakes_) wake();
+}
+
+std::uint64_t SiteBook::releases(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return rules_.at(index).releases;
+}
+
+std::uint64_t SiteBook::wake_at_release(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wakes_.emplace(next_wake_, std::move(wake));
+  return next_wake_++;
+}
+
+void SiteBook::forget_wake(std::uint64_t which) {
+  const std::lock_guard lock(mutex_);
+  wakes_.erase(which);
+}
+
+void SiteBook::begin(std::size_t index, std::uint64_t amount) {
+  const std::lock_guard lock(mutex_);
+  auto& left = rules_.at(index).left;
+  if (!left) left = amount;
+}
+
+std::optional<std::uint64_t> SiteBook::left(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return rules_.at(index).left;
+}
+
+void SiteBook::use(std::size_t index, std::uint64_t amount) {
+  const std::lock_guard lock(mutex_);
+  if (auto& left = rules_.at(index).left) *left -= std::min(*left, amount);
+}
+
+void SiteBook::give_back(std::size_t index, std::uint64_t amount) {
+  const std::lock_guard lock(mutex_);
+  if (auto& left = rules_.at(index).left) *left += amount;
 }
 
 void SiteBook::fired(std::size_t index, Value evidence) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,22 @@ class SiteBook {
   /// records nothing. `index` of a fault whose aim has an `after`.
   void seen(std::size_t index);
 
+  /// An event that ends what fault `index` holds was seen. Called like `seen`; wakes everyone who asked to be.
+  void release(std::size_t index);
+  /// How often that was.
+  std::uint64_t releases(std::size_t index) const;
+  /// `wake` is called at every release, under the recorder's lock: it records nothing and waits for nothing. Not any
+  /// more once the second one has returned.
+  std::uint64_t wake_at_release(std::function<void()> wake);
+  void forget_wake(std::uint64_t which);
+
+  /// A fault that gives away a limited amount (bytes of a disk), for the whole leaf. `begin` counts once only; before
+  /// it nothing is left to ask about.
+  void begin(std::size_t index, std::uint64_t amount);
+  std::optional<std::uint64_t> left(std::size_t index) const;
+  void use(std::size_t index, std::uint64_t amount);  ///< at most what is left
+  void give_back(std::size_t index, std::uint64_t amount);
+
   /// The fault took effect; `evidence` is what its kind's definition demands. Recorded on the lane that was struck.
   /// Firing again is counted, and said when it is undone.
   void fired(std::size_t index, Value evidence);
@@ -66,7 +84,9 @@ class SiteBook {
   struct Rule {
     std::uint64_t selected = 0;  ///< calls that the aim selected
     std::uint64_t strikes = 0;   ///< times that the fault fired
-    bool waits = false;          ///< for the event of its `after`
+    std::uint64_t releases = 0;  ///< times that the event of its `until` was seen
+    std::optional<std::uint64_t> left = {};
+    bool waits = false;  ///< for the event of its `after`
     bool repeats = false;
     bool undone = false;
   };
@@ -78,6 +98,8 @@ class SiteBook {
   mutable std::mutex mutex_;
   std::map<Site, std::uint32_t> counts_;
   std::vector<Rule> rules_;  ///< of the plan's faults, in its order
+  std::map<std::uint64_t, std::function<void()>> wakes_;
+  std::uint64_t next_wake_ = 1;
 };
 
 }  // namespace leafcutter::node

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "scenarios/event_kinds.hpp"
 
 namespace leafcutter::node {
@@ -11,6 +13,14 @@ namespace events = scenarios::events;
 
 const Site write_log{"shop", "write", "data:orders.log"};
 const Site write_other{"shop", "write", "data:other"};
+
+scenarios::CallFacts call_on(std::string_view path) {
+  scenarios::CallFacts facts;
+  facts.call = "write";
+  facts.object = "file";
+  facts.path = path;
+  return facts;
+}
 
 scenarios::Plan second_write_fails() {
   scenarios::Plan plan;
@@ -72,6 +82,65 @@ TEST_F(SiteBookTest, UndoesAtTheEndWhatIsStillInEffect) {
   book.fired(0, Value::object());
   book.finish();
   EXPECT_EQ(count(events::fault_undone), 1);
+}
+
+TEST_F(SiteBookTest, AnAmountBeginsOnceAndIsUsedAndGivenBack) {
+  SiteBook book(second_write_fails(), recorder_);
+  EXPECT_FALSE(book.left(0).has_value());
+  book.give_back(0, 5);
+  EXPECT_FALSE(book.left(0).has_value()) << "it has not begun";
+  book.begin(0, 10);
+  book.use(0, 4);
+  book.begin(0, 10);
+  EXPECT_EQ(book.left(0), 6u) << "a restarted service does not begin it again";
+  book.give_back(0, 1);
+  book.use(0, 100);
+  EXPECT_EQ(book.left(0), 0u);
+}
+
+/// What a rule selects, and the ordinals it strikes at, do not depend on what other threads and other rules do.
+TEST_F(SiteBookTest, ADrawBelongsToItsRuleAndItsOrdinal) {
+  const auto chance = [](std::uint64_t seed) {
+    scenarios::Aim aim;
+    aim.per_million = 500'000;
+    aim.seed = seed;
+    return Fault{"errno", {"shop", "write", ""}, 1, {{"error", "EIO"}}, aim};
+  };
+  const auto struck = [&](std::vector<Fault> faults, std::size_t index, int others) {
+    SiteBook book({std::move(faults), {}, {}}, recorder_);
+    std::string pattern;
+    for (int i = 0; i < 64; ++i) {
+      for (int other = 0; other < others; ++other) book.visit({"bank", "write", "data:x"}, call_on("/d/x"), "");
+      bool hit = false;
+      for (const auto& strike : book.visit(write_log, call_on("/d/x"), "").strikes) hit |= strike.index == index;
+      pattern += hit ? 'x' : '.';
+    }
+    return pattern;
+  };
+  const auto alone = struck({chance(7)}, 0, 0);
+  EXPECT_EQ(struck({chance(9), chance(7)}, 1, 3), alone) << "another rule and another lane draw from their own streams";
+  EXPECT_NE(struck({chance(9), chance(7)}, 0, 0), alone);
+  const auto hits = std::count(alone.begin(), alone.end(), 'x');
+  EXPECT_GT(hits, 16);
+  EXPECT_LT(hits, 48);
+}
+
+/// Two rules on one call stand beside each other; neither takes the other's place, and taking one away changes nothing
+/// for the other.
+TEST_F(SiteBookTest, RulesOnTheSameCallDoNotReplaceEachOther) {
+  scenarios::Aim all, logs;
+  logs.path = "*.log";
+  const Fault first{"delay", {"shop", "write", ""}, 1, {{"for", "1ms"}}, all};
+  const Fault second{"errno", {"shop", "write", ""}, 1, {{"error", "EIO"}}, logs};
+  const auto indices = [](const SiteBook::Visit& visit) {
+    std::vector<std::string> kinds;
+    for (const auto& strike : visit.strikes) kinds.push_back(strike.fault.kind);
+    return kinds;
+  };
+  SiteBook book({{first, second}, {}, {}}, recorder_);
+  EXPECT_EQ(indices(book.visit(write_log, call_on("/d/orders.log"), "/d")),
+            (std::vector<std::string>{"delay", "errno"}));
+  EXPECT_EQ(indices(book.visit(write_other, call_on("/d/other"), "/d")), (std::vector<std::string>{"delay"}));
 }
 
 TEST_F(SiteBookTest, ReportsEverySiteWithItsCount) {
