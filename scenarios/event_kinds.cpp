@@ -82,7 +82,15 @@ std::vector<EventKind> service_kinds() {
         {"injected", "whether a fault struck it"},
         {"effect", "what a fault made of it"},
         {"errno", "the error it was answered with, by name"},
-        {"detail", "why it could not be named or struck"}}},
+        {"detail", "why a fault that was planned here did not strike, or struck in part"}}},
+      {events::unresolved,
+       "It could not be found out what a watched system call acts on, so no fault struck it. Said at the 1st, 2nd, 4th, "
+       "8th, ... time for each call.",
+       "service",
+       {{"call", "the kernel's name of it"},
+        {"family", "its syscall family"},
+        {"n", "how often that was so"},
+        {"why", "what could not be read"}}},
   };
 }
 

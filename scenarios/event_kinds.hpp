@@ -45,6 +45,7 @@ inline constexpr const char* ready = "ready";      ///< attempt, after_ms
 inline constexpr const char* exit = "exit";        ///< attempt, status or signal, injected
 inline constexpr const char* log = "log";          ///< stream, line
 inline constexpr const char* syscall = "syscall";  ///< call, family, resource, path, n, injected
+inline constexpr const char* unresolved = "unresolved";  ///< call, family, n, why
 // --- links (lane: the link's id) ---
 inline constexpr const char* connect = "connect";  ///< from, to, port, conn, accepted
 inline constexpr const char* close = "close";      ///< from, to, port, conn, up_bytes, down_bytes, cause
