@@ -43,6 +43,7 @@ constexpr std::array shapes = {
     descriptor("fdatasync", SYS_fdatasync),
     descriptor("sync_file_range", SYS_sync_file_range),
     descriptor("syncfs", SYS_syncfs),
+    nothing("sync", SYS_sync),
     CallShape{.name = "msync", .number = SYS_msync, .object = Object::mapping, .path = 0, .size = 1},
     path("rename", SYS_rename, 1),
     path("renameat", SYS_renameat, 3, 2),

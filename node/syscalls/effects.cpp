@@ -8,12 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "base/text.hpp"
-#include "node/syscalls/perform.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/fault_kinds.hpp"
 
@@ -23,6 +20,7 @@ namespace {
 namespace events = scenarios::events;
 
 constexpr std::array<std::string_view, 6> mutating = {"write", "rename", "unlink", "mkdir", "truncate", "allocate"};
+constexpr std::array<std::string_view, 4> waiting = {"delay", "slow", "hold", "pause-at"};
 
 bool mutates(const seccomp_notif& notification, const Object& object) {
   if (object.socket) return false;
@@ -34,157 +32,176 @@ bool mutates(const seccomp_notif& notification, const Object& object) {
   return std::ranges::find(mutating, object.family) != mutating.end();
 }
 
-std::int64_t milliseconds(Effects::Clock::duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
+bool loses_power(const scenarios::Fault& fault) { return fault.kind.starts_with("power-loss"); }
 
-std::chrono::nanoseconds delay_of(const scenarios::Fault& fault) {
-  const auto text = fault.params.value("for", "");
-  const auto duration = base::parse_duration(text);
-  return duration ? *duration : std::chrono::nanoseconds(0);
-}
+/// One after the other, with a semicolon.
+void append_words(std::string& list, const std::string& words) { list += (list.empty() ? "" : "; ") + words; }
 
 }  // namespace
 
-base::Status Effects::at_site(const seccomp_notif& notification, const Object& object) {
-  auto visit = context_.sites.visit({context_.service, object.family, object.resource});
-  if (mutates(notification, object)) context_.activity.touch();
-  Case at{notification, object, visit.occurrence, {}, std::nullopt, Clock::now()};
+Effects::Effects(Listener& listener, const SupervisorContext& context, const ObjectNames& names)
+    : listener_(listener), context_(context), names_(names) {
+  const auto& faults = context.sites.plan().faults;
+  for (std::size_t i = 0; i < faults.size(); ++i)
+    if (faults[i].kind == "no-space" && faults[i].site.lane == context.service) space_faults_.push_back(i);
+}
+
+base::Status Effects::at_call(const seccomp_notif& notification, Object object) {
+  const Site site{context_.service, object.family, object.resource};
+  auto visit = names_.aimed_at(object.family) ? context_.sites.visit(site, object.facts(), context_.data_folder)
+                                              : context_.sites.visit(site);
+  if (object.state == Object::State::site && mutates(notification, object)) context_.activity.touch();
+  Case at;
+  at.notification = notification;
+  at.object = std::move(object);
+  at.occurrence = visit.occurrence;
   for (auto& strike : visit.strikes) {
-    if (strike.fault.kind == "delay")
-      at.delays.push_back(std::move(strike));
-    else if (!at.ending)
-      at.ending = std::move(strike);
+    if (std::ranges::find(waiting, strike.fault.kind) != waiting.end())
+      at.waits.push_back(std::move(strike));
+    else
+      at.endings.push_back(std::move(strike));
   }
-  return at.delays.empty() ? finish(at) : hold(std::move(at));
+  if (!space_faults_.empty()) add_space_faults(at);
+  if (!at.object.doubt.empty()) report_unresolved(at.object, at.object.doubt);
+  if (await_bytes(at)) {
+    held_.emplace(Clock::time_point::max(), std::move(at));
+    return base::ok();
+  }
+  return go_on(std::move(at));
 }
 
 base::Status Effects::at_unresolved(const seccomp_notif& notification, const Object& object) {
-  const auto count = ++unresolved_[object.call];
-  // At 1, 2, 4, 8, ...: the trace says how many there were without one event for each.
-  if (std::has_single_bit(count)) {
-    context_.recorder.record(context_.service, events::syscall,
-                             {{"call", object.call},
-                              {"family", object.family},
-                              {"resource", ""},
-                              {"path", ""},
-                              {"n", count},
-                              {"injected", false},
-                              {"detail", "unresolved: " + object.why}});
-  }
+  report_unresolved(object, object.why);
   return let_run(notification.id);
 }
 
-std::optional<Effects::Clock::time_point> Effects::next_due() const {
-  if (held_.empty()) return std::nullopt;
-  return held_.begin()->first;
+void Effects::report_unresolved(const Object& object, const std::string& why) {
+  const auto count = ++unresolved_[object.call];
+  // At 1, 2, 4, 8, ...: the trace says how many there were without one event for each.
+  if (!std::has_single_bit(count)) return;
+  context_.recorder.record(context_.service, events::unresolved,
+                           {{"call", object.call}, {"family", object.family}, {"n", count}, {"why", why}});
 }
 
-base::Status Effects::release_due(Clock::time_point now) {
-  while (!held_.empty() && held_.begin()->first <= now) {
-    const auto due = held_.extract(held_.begin());
-    const auto& held = due.mapped();
-    const auto how = "the call went on after " + std::to_string(milliseconds(Clock::now() - held.since)) + " ms";
-    if (held.ending) {
-      for (const auto& strike : held.delays) context_.sites.undone(strike.index, how);
-      if (const auto done = finish(held); !done) return done;
-    } else if (const auto done = release(held, how); !done) {
-      return done;
+base::Status Effects::go_on(Case at) {
+  for (; !at.waits.empty(); at.waits.pop_front()) {
+    if (!valid(at)) return base::ok();
+    const auto due = begin_wait(at);
+    if (!due) return due.error();
+    if (!*due) {
+      at.since = {};
+      continue;
     }
+    held_.emplace(**due, std::move(at));
+    return base::ok();
   }
-  return base::ok();
+  return finish(std::move(at));
 }
 
-base::Status Effects::release_all(const std::string& why) {
-  while (!held_.empty()) {
-    const auto next = held_.extract(held_.begin());
-    const auto& held = next.mapped();
-    const auto how = why + " after " + std::to_string(milliseconds(Clock::now() - held.since)) + " ms";
-    if (const auto done = release(held, how); !done) return done;
+base::Status Effects::finish(Case at) {
+  at.unable.clear();
+  at.space.clear();
+  for (std::size_t i = 0; i < at.endings.size(); ++i) {
+    if (!valid(at)) return base::ok();
+    at.others.clear();
+    for (auto other = i + 1; other < at.endings.size(); ++other)
+      append_words(at.others, at.endings[other].fault.kind + " was planned here, too, and not carried out");
+    const auto strike = at.endings[i];
+    const auto ended = end_by(at, strike);
+    if (!ended) return ended.error();
+    if (*ended != Ended::no) return base::ok();
   }
-  return base::ok();
+  at.others.clear();
+  report(at, false, Value::object());
+  return run(at);
 }
 
-base::Status Effects::release(const Case& held, const std::string& how) {
-  const auto sent = listener_.let_run(held.notification.id);
-  if (!sent) return sent.error();
-  for (const auto& strike : held.delays) context_.sites.undone(strike.index, *sent ? how : "the task had gone; " + how);
-  return base::ok();
+base::Expected<Effects::Ended> Effects::end_by(Case& at, const Strike& strike) {
+  const auto& kind = strike.fault.kind;
+  if (kind == "errno") return fail_call(at, strike);
+  if (kind == "crash-before" || kind == "power-loss-before") return crash_before(at, strike);
+  if (kind == "crash-after" || kind == "power-loss-after") return crash_after(at, strike);
+  if (kind == "short") return cut_short(at, strike);
+  if (kind == "torn") return tear(at, strike);
+  if (kind == "corrupt") return corrupt(at, strike);
+  if (kind == "no-space") return run_out_of_space(at, strike);
+  if (kind == "fsync-lost") return lose_sync(at, strike);
+  if (kind == "fsync-lie") return lie_about_sync(at, strike);
+  if (kind == "skip") return skip_sleep(at, strike);
+  return cannot(at, strike, "a fault of this kind does not strike system calls");
 }
 
-base::Status Effects::hold(Case held) {
-  std::chrono::nanoseconds total{0};
-  if (!listener_.valid(held.notification.id)) return base::ok();
-  report(held, true, {{"effect", "delay"}});
-  for (const auto& strike : held.delays) {
-    const auto delay = delay_of(strike.fault);
-    total += delay;
-    auto proof = evidence(held);
-    proof["delayed_ms"] = milliseconds(delay);
-    context_.sites.fired(strike.index, std::move(proof));
-  }
-  const auto due = held.since + std::chrono::duration_cast<Clock::duration>(total);
-  held_.emplace(due, std::move(held));
-  return base::ok();
+base::Expected<Effects::Ended> Effects::cannot(Case& at, const Strike& strike, const std::string& why) const {
+  append_words(at.unable, strike.fault.kind + " not possible: " + why);
+  return Ended::no;
 }
 
-base::Status Effects::finish(const Case& at) {
-  if (!at.ending) {
-    report(at, false, Value::object());
-    return let_run(at.notification.id);
-  }
-  if (!listener_.valid(at.notification.id)) return base::ok();
-  const auto& kind = at.ending->fault.kind;
-  if (kind == "errno") return fail_call(at);
-  if (kind == "crash-before" || kind == "power-loss-before") return crash_before(at);
-  if (kind == "crash-after" || kind == "power-loss-after") return crash_after(at);
-  report(at, false, {{"detail", "a fault of kind " + kind + " cannot strike a system call"}});
-  return let_run(at.notification.id);
-}
-
-base::Status Effects::fail_call(const Case& at) {
-  const auto name = at.ending->fault.params.value("error", "");
+base::Expected<Effects::Ended> Effects::fail_call(Case& at, const Strike& strike) {
+  const auto name = strike.fault.params.value("error", "");
   const auto number = scenarios::error_number(name);
-  if (number <= 0) {
-    report(at, false, {{"detail", "unknown error \"" + name + "\""}});
-    return let_run(at.notification.id);
+  if (number <= 0) return cannot(at, strike, "unknown error \"" + name + "\"");
+  const auto late = duration_parameter(strike.fault, "late");
+  if (late.count() > 0 && !at.late) {
+    at.since = Clock::now();
+    at.late = true;
+    held_.emplace(at.since + std::chrono::duration_cast<Clock::duration>(late), std::move(at));
+    return Ended::held;
   }
   report(at, true, {{"effect", "errno"}, {"errno", name}});
   auto proof = evidence(at);
   proof["errno"] = number;
   proof["errno_name"] = name;
-  context_.sites.fired(at.ending->index, std::move(proof));
-  const auto sent = listener_.fail(at.notification.id, number);
-  if (!sent) return sent.error();
-  context_.sites.undone(at.ending->index,
-                        *sent ? "the call returned" : "the task was killed before the answer reached it");
-  return base::ok();
+  if (late.count() > 0) proof["late_ms"] = whole_milliseconds(Clock::now() - at.since);
+  context_.sites.fired(strike.index, std::move(proof));
+  return answer_error(at, strike, number);
 }
 
-base::Status Effects::crash_before(const Case& at) {
-  report(at, true, {{"effect", at.ending->fault.kind}});
+base::Expected<Effects::Ended> Effects::crash_before(const Case& at, const Strike& strike) {
+  report(at, true, {{"effect", strike.fault.kind}});
   auto proof = evidence(at);
   proof["before"] = true;
-  context_.sites.fired(at.ending->index, std::move(proof));
-  context_.crash(at.ending->fault.kind.starts_with("power-loss"));
-  return base::ok();
+  context_.sites.fired(strike.index, std::move(proof));
+  context_.crash(loses_power(strike.fault));
+  return Ended::yes;
 }
 
-base::Status Effects::crash_after(const Case& at) {
-  const auto id = at.notification.id;
-  const Target target(static_cast<pid_t>(at.notification.pid));
-  const auto outcome = perform({at.notification.data, target, at.object.socket, [&] { return listener_.valid(id); }});
-  if (!outcome.done) {
-    report(at, false, {{"detail", at.ending->fault.kind + " not possible: " + outcome.why}});
-    return let_run(id);
-  }
-  report(at, true, {{"effect", at.ending->fault.kind}});
+base::Expected<Effects::Ended> Effects::crash_after(Case& at, const Strike& strike) {
+  const auto task = target(at);
+  const auto outcome = carry_out(at, request(at, task));
+  if (!outcome) return outcome.error();
+  if (!outcome->done) return cannot(at, strike, outcome->why);
+  account_space(at, outcome->result);
+  report(at, true, {{"effect", strike.fault.kind}});
   auto proof = evidence(at);
   proof["after"] = true;
-  proof["result"] = outcome.result;
-  context_.sites.fired(at.ending->index, std::move(proof));
-  context_.crash(at.ending->fault.kind.starts_with("power-loss"));
-  return base::ok();
+  proof["result"] = outcome->result;
+  context_.sites.fired(strike.index, std::move(proof));
+  context_.crash(loses_power(strike.fault));
+  return Ended::yes;
+}
+
+Request Effects::request(const Case& at, const Target& task) const {
+  return {.call = at.notification.data,
+          .target = task,
+          .socket = at.object.socket,
+          .still_valid = [this, id = at.notification.id] { return listener_.valid(id); }};
+}
+
+base::Expected<Performed> Effects::carry_out(const Case& at, const Request& request) {
+  auto outcome = perform(request);
+  if (context_.image == nullptr || !outcome.done || outcome.result < 0) return outcome;
+  if (const auto told = tell_image_of(at, outcome.result); !told) return told.error();
+  return outcome;
+}
+
+base::Status Effects::run(const Case& at) {
+  if (context_.image != nullptr) {
+    const auto answered = tell_image(at);
+    if (!answered) return answered.error();
+    if (*answered) return base::ok();
+  }
+  account_space(at, unlimited_bytes);
+  return let_run(at.notification.id);
 }
 
 base::Status Effects::let_run(std::uint64_t id) {
@@ -193,9 +210,28 @@ base::Status Effects::let_run(std::uint64_t id) {
   return base::ok();
 }
 
-void Effects::report(const Case& at, bool injected, const Value& more) {
-  // What a fault did is always reported; beyond the limit the rest is only counted, in the site book.
-  if (at.occurrence > context_.event_limit && !injected && more.empty()) return;
+base::Expected<Effects::Ended> Effects::answer_error(const Case& at, const Strike& strike, int error) {
+  const auto sent = listener_.fail(at.notification.id, error);
+  if (!sent) return sent.error();
+  context_.sites.undone(strike.index, *sent ? "the call returned" : "the task was killed before the answer reached it");
+  return Ended::yes;
+}
+
+base::Expected<Effects::Ended> Effects::answer_value(const Case& at, const Strike& strike, std::int64_t value) {
+  const auto sent = listener_.answer(at.notification.id, value);
+  if (!sent) return sent.error();
+  context_.sites.undone(strike.index, *sent ? "the call returned" : "the task was killed before the answer reached it");
+  return Ended::yes;
+}
+
+void Effects::report(const Case& at, bool injected, Value more) {
+  std::string detail = at.unable;
+  if (injected && !at.others.empty()) append_words(detail, at.others);
+  if (!detail.empty()) more["detail"] = detail;
+  // What a fault did is always reported; beyond the limit the rest is only counted, in the site book. What is at no
+  // site is not counted either.
+  const auto within = at.occurrence > 0 && at.occurrence <= context_.event_limit;
+  if (!within && !injected && more.empty()) return;
   Value attrs = {{"call", at.object.call}, {"family", at.object.family}, {"resource", at.object.resource},
                  {"path", at.object.path}, {"n", at.occurrence},         {"injected", injected}};
   attrs.update(more);
@@ -203,7 +239,9 @@ void Effects::report(const Case& at, bool injected, const Value& more) {
 }
 
 Value Effects::evidence(const Case& at) const {
-  return {{"call", at.object.call}, {"pid", at.notification.pid}, {"path", at.object.path}};
+  Value proof = {{"call", at.object.call}, {"pid", at.notification.pid}, {"path", at.object.path}};
+  if (!at.object.peer.empty()) proof["peer"] = at.object.peer;
+  return proof;
 }
 
 }  // namespace leafcutter::node

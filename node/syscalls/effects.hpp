@@ -1,9 +1,13 @@
-// What the supervisor does at a site: counts it, reports it, and carries out the faults that strike there.
+// What the supervisor does at a call: counts its site, reports it, and carries out the faults that strike there. First
+// everything that makes it wait, one after the other; then the first fault of the plan that can end it.
 #pragma once
 
 #include <linux/seccomp.h>
+#include <poll.h>
 
 #include <chrono>
+#include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,20 +15,29 @@
 
 #include "node/syscalls/listener.hpp"
 #include "node/syscalls/object.hpp"
+#include "node/syscalls/perform.hpp"
 #include "node/syscalls/supervisor.hpp"
 
 namespace leafcutter::node {
 
+/// A duration among a fault's parameters; nothing of it is 0.
+std::chrono::nanoseconds duration_parameter(const scenarios::Fault& fault, const std::string& name);
+
+template <class Duration>
+std::int64_t whole_milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
 /// Used by the supervisor's thread only. Never blocks, but for a call carried out on a task's behalf (bounded) and for
-/// the crash of the service. Errors are the supervisor's own: io.
+/// the crash of the service. Errors are the supervisor's own, and the image's: io.
 class Effects {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Effects(Listener& listener, const SupervisorContext& context) : listener_(listener), context_(context) {}
+  Effects(Listener& listener, const SupervisorContext& context, const ObjectNames& names);
 
-  /// A call that acts on a site.
-  base::Status at_site(const seccomp_notif& notification, const Object& object);
+  /// A call that acts on a site, or that a rule may select.
+  base::Status at_call(const seccomp_notif& notification, Object object);
 
   /// A call whose object could not be found out: it runs, nothing strikes, and the trace says so.
   base::Status at_unresolved(const seccomp_notif& notification, const Object& object);
@@ -33,35 +46,103 @@ class Effects {
   std::optional<Clock::time_point> next_due() const;
   base::Status release_due(Clock::time_point now);
 
+  /// Descriptors that some call waits to be readable; `release_ready` is told which of them are.
+  void add_awaited(std::vector<pollfd>& into) const;
+  base::Status release_ready(const std::vector<pollfd>& polled);
+
+  /// An event was seen that may release what is held.
+  base::Status release_seen();
+
   /// Lets every held call run at once; `why` goes into the trace.
   base::Status release_all(const std::string& why);
 
  private:
+  using Strike = SiteBook::Strike;
+  static constexpr std::int64_t unlimited_bytes = std::numeric_limits<std::int64_t>::max();
+
   struct Case {
     seccomp_notif notification{};
     Object object;
     std::uint32_t occurrence = 0;
-    std::vector<SiteBook::Strike> delays;
-    std::optional<SiteBook::Strike> ending;  ///< what happens after the delays; the call simply runs when there is none
-    Clock::time_point since{};
+    std::deque<Strike> waits;     ///< the first one is under way while the case is held
+    std::vector<Strike> endings;  ///< what may end the call, in plan order; it simply runs when none does
+    Clock::time_point since{};    ///< of the wait that is under way
+    std::uint64_t releases = 0;   ///< of its hold, when it began
+    base::UniqueFd awaited;       ///< what must be readable before anything can be said of the call
+    bool late = false;            ///< the lateness of its error is over
+    std::vector<std::pair<std::size_t, std::int64_t>> space;  ///< what the call uses of a fault's bytes when it runs
+    std::string others;                                       ///< endings that another one came before
+    std::string unable;                                       ///< endings that could not be carried out, and why
+  };
+  enum class Ended {
+    yes,
+    no,    ///< it cannot strike this call: the next one may
+    held,  ///< not yet: the case is held
   };
 
-  base::Status hold(Case held);
-  base::Status finish(const Case& at);
-  base::Status fail_call(const Case& at);
-  base::Status crash_before(const Case& at);
-  base::Status crash_after(const Case& at);
-  base::Status release(const Case& held, const std::string& how);
+  // effects.cpp
+  base::Status go_on(Case at);
+  base::Status finish(Case at);
+  base::Expected<Ended> end_by(Case& at, const Strike& strike);
+  base::Expected<Ended> fail_call(Case& at, const Strike& strike);
+  base::Expected<Ended> crash_before(const Case& at, const Strike& strike);
+  base::Expected<Ended> crash_after(Case& at, const Strike& strike);
+  void report_unresolved(const Object& object, const std::string& why);
+  base::Status run(const Case& at);
   base::Status let_run(std::uint64_t id);
-
+  base::Expected<Ended> cannot(Case& at, const Strike& strike, const std::string& why) const;
+  /// Answers with an error, and says that the fault is over.
+  base::Expected<Ended> answer_error(const Case& at, const Strike& strike, int error);
+  base::Expected<Ended> answer_value(const Case& at, const Strike& strike, std::int64_t value);
+  Request request(const Case& at, const Target& target) const;
+  /// Carries the call out for the task; what that made durable is told to the image.
+  base::Expected<Performed> carry_out(const Case& at, const Request& request);
   /// The `syscall` event; `more` is merged into it.
-  void report(const Case& at, bool injected, const Value& more);
+  void report(const Case& at, bool injected, Value more);
   Value evidence(const Case& at) const;
+  bool valid(const Case& at) const { return listener_.valid(at.notification.id); }
+  static Target target(const Case& at) { return Target(static_cast<pid_t>(at.notification.pid)); }
+
+  // effects_time.cpp
+  /// Until when the first wait of the case holds it; nothing when it does not strike.
+  base::Expected<std::optional<Clock::time_point>> begin_wait(Case& at);
+  void end_wait(Case& at, const std::string& how);
+  base::Expected<std::optional<Clock::time_point>> slow_down(const Case& at, const Strike& strike);
+  std::optional<Clock::time_point> pause(const Case& at, const Strike& strike);
+  base::Expected<Ended> skip_sleep(Case& at, const Strike& strike);
+  base::Status resume(std::multimap<Clock::time_point, Case>::iterator which, const std::string& how);
+
+  // effects_bytes.cpp
+  bool await_bytes(Case& at) const;
+  base::Expected<std::uint64_t> carried_bytes(const Case& at) const;
+  base::Expected<Ended> cut_short(Case& at, const Strike& strike);
+  base::Expected<Ended> tear(Case& at, const Strike& strike);
+  base::Expected<Ended> corrupt(Case& at, const Strike& strike);
+  base::Expected<Ended> answer_fault(Case& at, const Strike& strike);
+
+  // effects_space.cpp
+  void add_space_faults(Case& at) const;
+  bool is_on_disk(const Object& object, const scenarios::Fault& fault) const;
+  base::Expected<Ended> run_out_of_space(Case& at, const Strike& strike);
+  /// The call went through: with so many bytes, where it carries any.
+  void account_space(const Case& at, std::int64_t carried);
+
+  // effects_sync.cpp
+  base::Expected<Ended> lose_sync(Case& at, const Strike& strike);
+  base::Expected<Ended> lie_about_sync(Case& at, const Strike& strike);
+  /// Before the call runs by itself. True when it must not any more: it was carried out here, and answered.
+  base::Expected<bool> tell_image(const Case& at);
+  /// The call was carried out, with this result: what became durable by it.
+  base::Status tell_image_of(const Case& at, std::int64_t result);
 
   Listener& listener_;
   const SupervisorContext& context_;
+  const ObjectNames& names_;
   std::multimap<Clock::time_point, Case> held_;
-  std::map<std::string, std::uint64_t> unresolved_;  ///< by call
+  std::map<std::string, std::uint64_t> unresolved_;      ///< by call
+  std::map<std::size_t, Clock::time_point> busy_until_;  ///< of slow faults
+  std::vector<std::size_t> space_faults_;                ///< of this service, in plan order
+  unsigned pauses_ = 0;                                  ///< under way
 };
 
 }  // namespace leafcutter::node

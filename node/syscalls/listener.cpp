@@ -40,6 +40,10 @@ base::Expected<bool> Listener::fail(std::uint64_t id, int error) {
   return send({.id = id, .val = 0, .error = -error, .flags = 0});
 }
 
+base::Expected<bool> Listener::answer(std::uint64_t id, std::int64_t value) {
+  return send({.id = id, .val = value, .error = 0, .flags = 0});
+}
+
 base::Expected<bool> Listener::send(const seccomp_notif_resp& answer) {
   std::ranges::fill(answer_, 0);
   std::memcpy(answer_.data(), &answer, sizeof answer);

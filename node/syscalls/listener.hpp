@@ -27,9 +27,11 @@ class Listener {
   /// Whether the task still waits in the same call: what was read of it since the notification was its own.
   bool valid(std::uint64_t id) const;
 
-  /// Lets the call run, or fails it with `error`. False when the task has gone. Errors: io.
+  /// Lets the call run, or ends it without. False when the task has gone. Errors: io.
   base::Expected<bool> let_run(std::uint64_t id);
   base::Expected<bool> fail(std::uint64_t id, int error);
+  /// The call returns `value` without having run.
+  base::Expected<bool> answer(std::uint64_t id, std::int64_t value);
 
  private:
   base::Expected<bool> send(const seccomp_notif_resp& answer);

@@ -4,20 +4,26 @@
 
 #include <linux/seccomp.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "node/syscalls/calls.hpp"
 #include "node/syscalls/target.hpp"
+#include "scenarios/aim.hpp"
 #include "scenarios/fault_kinds.hpp"
+#include "scenarios/plan.hpp"
 
 namespace leafcutter::node {
 
+/// What is found out about a call. The second half only where a rule of the plan could select the call: it costs.
 struct Object {
   enum class State {
-    no_site,  ///< a pipe, a system file, a family that is not watched: let it run, say nothing
+    no_site,  ///< nothing that could be struck: a family that is not watched, a pipe or system file no rule asks for
     site,
+    elsewhere,   ///< no site, but a rule may select it: a pipe, a datagram socket, a file of another folder
     unresolved,  ///< what it is could not be found out, so nothing may strike; `why` says more
   };
   State state = State::no_site;
@@ -27,15 +33,29 @@ struct Object {
   std::string path;  ///< the path or the peer's address, unclassed
   bool socket = false;
   std::string why;
+
+  std::string kind;           ///< one of scenarios::object_classes()
+  std::string peer, address;  ///< of sockets; a unix socket's is "unix:" and the name that one of its ends has
+  std::string socket_path;    ///< of a unix socket in the file system
+  std::optional<std::uint64_t> size, offset;
+  std::uint64_t flags = 0;
+  std::string doubt;  ///< something that a rule asks for could not be found out, so that rule does not strike: why
+
+  /// Views of this object.
+  scenarios::CallFacts facts() const;
 };
 
 class ObjectNames {
  public:
-  /// As in SupervisorContext.
+  /// As in SupervisorContext. `plan` says which facts the rules for `service` ask for.
   ObjectNames(const std::string& data_folder, std::vector<std::string> path_globs,
-              std::map<std::string, std::string> peers, const std::vector<std::string>& families);
+              std::map<std::string, std::string> peers, const std::vector<std::string>& families,
+              const scenarios::Plan& plan, const std::string& service);
 
   Object name(const seccomp_data& call, const Target& target) const;
+
+  /// Some rule of the plan could select calls of this family.
+  bool aimed_at(const std::string& family) const { return asked_.contains(family); }
 
  private:
   struct Watched {
@@ -43,21 +63,35 @@ class ObjectNames {
     std::string file_family;  ///< the family it belongs to when it acts on a file; empty: none that is watched
     std::string socket_family;
   };
+  /// What the rules of a family ask for, beside path and peer.
+  struct Asked {
+    bool kind = false, size = false, offset = false, flags = false;
+  };
+  struct Place {
+    std::string path;
+    bool by_kernel = false;  ///< as the task's mount namespace has it, which chroot does not change
+  };
 
   Object of_descriptor(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_path(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_address(const Watched& watched, const seccomp_data& call, const Target& target) const;
+  Object of_unix_address(const Watched& watched, const std::string& address, const Target& target) const;
   Object of_mapping(const Watched& watched, const seccomp_data& call, const Target& target) const;
-  Object of_file(const Watched& watched, const std::string& path) const;
-  Object of_socket(const Watched& watched, int fd, const Target& target) const;
+  Object of_nothing(const Watched& watched, const seccomp_data& call) const;
+  Object of_file(const Watched& watched, const Place& place, const Target& target) const;
+  Object of_socket(const Watched& watched, const seccomp_data& call, const Target& target) const;
+  /// Puts address and peer, and for a unix socket its path, into the object.
+  void set_address(Object& object, std::string address) const;
+  void set_datagram_address(Object& object, const seccomp_data& call, const Target& target, int socket) const;
+  void ask(Object& object, const Watched& watched, const seccomp_data& call, const Target& target) const;
   /// A link into the data folder's real place is the data folder as the service sees it.
   std::string as_seen(const std::string& path) const;
-  std::string peer(const std::string& address) const;
 
   std::string data_folder_, real_data_folder_;
   std::vector<std::string> path_globs_;
   std::map<std::string, std::string> peers_;
   std::map<int, Watched> watched_;
+  std::map<std::string, Asked> asked_;  ///< by family, of the rules for this service
 };
 
 }  // namespace leafcutter::node

@@ -1,12 +1,12 @@
 #include "node/syscalls/perform.hpp"
 
-#include <limits.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <vector>
+
+#include "node/syscalls/asked.hpp"
 
 namespace leafcutter::node {
 
@@ -14,30 +14,24 @@ Performed performed(long returned) { return {.done = true, .result = returned < 
 
 Performed not_performed(const std::string& why) { return {.done = false, .result = 0, .why = why}; }
 
-base::Expected<std::string> outgoing_buffer(const Request& request, std::uint64_t address, std::uint64_t bytes) {
-  if (bytes > perform_bytes) return base::Error{base::ErrorCode::io, "more than 64 MiB in one call", {}};
-  return request.target.memory(address, bytes);
-}
-
-base::Expected<std::string> outgoing_vector(const Request& request, std::uint64_t address, std::uint64_t count) {
-  if (count > IOV_MAX) return base::Error{base::ErrorCode::io, "more buffers than the kernel takes", {}};
-  const auto raw = request.target.memory(address, count * sizeof(iovec));
-  if (!raw) return raw.error();
-  std::vector<Stretch> stretches;
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    iovec part{};
-    std::memcpy(&part, raw->data() + i * sizeof part, sizeof part);
-    if (part.iov_len > perform_bytes || (total += part.iov_len) > perform_bytes)
+base::Expected<std::string> outgoing(const Request& request) {
+  auto buffers = buffers_of(request.call, request.target);
+  if (!buffers) return buffers.error();
+  auto left = request.at_most;
+  std::uint64_t total = 0;
+  for (auto& stretch : *buffers) {
+    stretch.bytes = std::min<std::uint64_t>(stretch.bytes, left);
+    left -= stretch.bytes;
+    if (stretch.bytes > perform_bytes || (total += stretch.bytes) > perform_bytes)
       return base::Error{base::ErrorCode::io, "more than 64 MiB in one call", {}};
-    stretches.push_back({reinterpret_cast<std::uint64_t>(part.iov_base), part.iov_len});
   }
-  return request.target.memory(stretches);
+  return request.target.memory(*buffers);
 }
 
 Performed perform(const Request& request) {
-  if (request.socket) return perform_on_socket(request);
+  if (request.socket && request.call.nr != SYS_splice) return perform_on_socket(request);
   switch (request.call.nr) {
+    case SYS_sync: ::sync(); return performed(0);
     case SYS_write:
     case SYS_pwrite64:
     case SYS_writev:

@@ -5,11 +5,11 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "node/syscalls/perform.hpp"
 
@@ -39,49 +39,67 @@ Performed write_bytes(const Request& request, int fd, const std::string& bytes) 
 }
 
 Performed write_file(const Request& request, int fd) {
-  const auto one = request.call.nr == SYS_write || request.call.nr == SYS_pwrite64;
-  const auto bytes = one ? outgoing_buffer(request, request.word(1), request.word(2))
-                         : outgoing_vector(request, request.word(1), request.word(2));
+  const auto bytes = outgoing(request);
   if (!bytes) return not_performed(bytes.error().message);
   return write_bytes(request, fd, *bytes);
 }
 
-/// An offset that a call passes by address; nothing when it passes none. The task dies before it could read the new
-/// value.
-base::Expected<std::optional<loff_t>> offset_at(const Request& request, int index) {
-  if (request.word(index) == 0) return std::optional<loff_t>();
-  const auto value = request.target.value<loff_t>(request.word(index));
-  if (!value) return value.error();
-  return std::optional<loff_t>(*value);
-}
+/// An offset that a call passes by address and moves; nothing when it passes none.
+class PassedOffset {
+ public:
+  static base::Expected<PassedOffset> read(const Request& request, int index) {
+    PassedOffset out;
+    out.address_ = request.word(index);
+    if (out.address_ == 0) return out;
+    const auto value = request.target.value<loff_t>(out.address_);
+    if (!value) return value.error();
+    out.value_ = *value;
+    return out;
+  }
+  loff_t* pointer() { return address_ == 0 ? nullptr : &value_; }
+  /// A task that goes on reads the new value.
+  void put_back(const Request& request) const {
+    if (address_ != 0 && request.answered) static_cast<void>(request.target.put(address_, value_));
+  }
+
+ private:
+  std::uint64_t address_ = 0;
+  loff_t value_ = 0;
+};
 
 Performed send_file(const Request& request, int out) {
   const auto in = request.target.duplicate(request.integer(1));
   if (!in) return not_performed(in.error().message);
-  auto offset = offset_at(request, 2);
+  auto offset = PassedOffset::read(request, 2);
   if (!offset) return not_performed(offset.error().message);
   if (!request.still_valid()) return not_performed("the task has gone");
-  return performed(::sendfile(out, in->get(), *offset ? &**offset : nullptr, request.word(3)));
+  const auto sent = performed(
+      ::sendfile(out, in->get(), offset->pointer(), std::min<std::uint64_t>(request.word(3), request.at_most)));
+  offset->put_back(request);
+  return sent;
 }
 
 Performed move_bytes(const Request& request, int out) {
   const auto in = request.target.duplicate(request.integer(0));
   if (!in) return not_performed(in.error().message);
-  auto from = offset_at(request, 1);
+  auto from = PassedOffset::read(request, 1);
   if (!from) return not_performed(from.error().message);
-  auto to = offset_at(request, 3);
+  auto to = PassedOffset::read(request, 3);
   if (!to) return not_performed(to.error().message);
-  auto* const from_at = *from ? &**from : nullptr;
-  auto* const to_at = *to ? &**to : nullptr;
+  const auto bytes = std::min<std::uint64_t>(request.word(4), request.at_most);
   if (!request.still_valid()) return not_performed("the task has gone");
-  if (request.call.nr == SYS_copy_file_range)
-    return performed(
-        ::copy_file_range(in->get(), from_at, out, to_at, request.word(4), static_cast<unsigned>(request.word(5))));
-  // A pipe that is empty now would hold up every other task of the service.
-  const auto moved = ::splice(in->get(), from_at, out, to_at, request.word(4),
-                              static_cast<unsigned>(request.word(5)) | SPLICE_F_NONBLOCK);
-  if (moved < 0 && errno == EAGAIN) return not_performed("the pipe holds no bytes yet");
-  return performed(moved);
+  const auto flags = static_cast<unsigned>(request.word(5));
+  Performed moved;
+  if (request.call.nr == SYS_copy_file_range) {
+    moved = performed(::copy_file_range(in->get(), from->pointer(), out, to->pointer(), bytes, flags));
+  } else {
+    // A pipe that is empty now would hold up every other task of the service.
+    moved = performed(::splice(in->get(), from->pointer(), out, to->pointer(), bytes, flags | SPLICE_F_NONBLOCK));
+    if (moved.result == -EAGAIN) return not_performed("the pipe holds no bytes yet");
+  }
+  from->put_back(request);
+  to->put_back(request);
+  return moved;
 }
 
 }  // namespace

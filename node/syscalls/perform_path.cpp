@@ -155,8 +155,13 @@ Performed one_entry(const Request& request, int root, const CallShape& shape) {
     if (!wanted) return not_performed(wanted.error().message);
     mode = *wanted;
   }
+  const auto links = nr == SYS_symlink || nr == SYS_symlinkat;
+  const auto leads_to = links ? request.target.text(request.word(0)) : base::Expected<std::string>(std::string());
+  if (!leads_to) return not_performed(leads_to.error().message);
   if (!request.still_valid()) return not_performed("the task has gone");
   switch (nr) {
+    case SYS_symlink:
+    case SYS_symlinkat: return performed(::symlinkat(leads_to->c_str(), folder, name));
     case SYS_unlink: return performed(::unlinkat(folder, name, 0));
     case SYS_unlinkat: return performed(::unlinkat(folder, name, request.integer(2)));
     case SYS_rmdir: return performed(::unlinkat(folder, name, AT_REMOVEDIR));
@@ -185,6 +190,8 @@ Performed perform_on_path(const Request& request) {
     case SYS_renameat2: return two_paths(request, root->get(), {1, 0, 3, 2, request.word(4)}, false);
     case SYS_link: return two_paths(request, root->get(), {}, true);
     case SYS_linkat: return two_paths(request, root->get(), {1, 0, 3, 2, request.word(4)}, true);
+    case SYS_symlink:
+    case SYS_symlinkat:
     case SYS_unlink:
     case SYS_unlinkat:
     case SYS_rmdir:

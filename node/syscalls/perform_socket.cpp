@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 
+#include "node/syscalls/asked.hpp"
 #include "node/syscalls/perform.hpp"
 
 namespace leafcutter::node {
@@ -53,26 +55,34 @@ Performed send_bytes(const Request& request, int fd, const std::string& bytes, i
 }
 
 Performed send_to(const Request& request, int fd) {
-  const auto bytes = outgoing_buffer(request, request.word(1), request.word(2));
+  const auto bytes = outgoing(request);
   if (!bytes) return not_performed(bytes.error().message);
-  std::string to;
-  if (request.word(4) != 0) {
-    const auto size = std::min<std::uint64_t>(request.word(5) & 0xffffffffu, sizeof(sockaddr_storage));
-    const auto address = request.target.memory(request.word(4), size);
-    if (!address) return not_performed(address.error().message);
-    to = *address;
-  }
-  return send_bytes(request, fd, *bytes, request.integer(3), to);
+  const auto to = named_destination(request.call, request.target);
+  if (!to) return not_performed(to.error().message);
+  return send_bytes(request, fd, *bytes, request.integer(3), *to);
 }
 
 Performed send_message(const Request& request, int fd) {
   const auto message = request.target.value<msghdr>(request.word(1));
   if (!message) return not_performed(message.error().message);
   if (message->msg_control != nullptr && message->msg_controllen != 0)
-    return not_performed("sendmsg with control data is not carried out for a task");
-  const auto bytes = outgoing_vector(request, reinterpret_cast<std::uint64_t>(message->msg_iov), message->msg_iovlen);
+    return not_performed("sending with control data is not carried out for a task");
+  const auto bytes = outgoing(request);
   if (!bytes) return not_performed(bytes.error().message);
-  return send_bytes(request, fd, *bytes, request.integer(2), "");
+  const auto to = named_destination(request.call, request.target);
+  if (!to) return not_performed(to.error().message);
+  return send_bytes(request, fd, *bytes, request.integer(request.call.nr == SYS_sendmsg ? 2 : 3), *to);
+}
+
+/// The first message only: a call may always carry fewer than it was given. Its result counts bytes, like the others'.
+Performed send_messages(const Request& request, int fd) {
+  if ((request.word(2) & 0xffffffffu) == 0) return not_performed("the call carries no message");
+  auto sent = send_message(request, fd);
+  if (!request.answered || !sent.done || sent.result < 0) return sent;
+  const auto length = static_cast<unsigned>(sent.result);
+  if (const auto put = request.target.put(request.word(1) + offsetof(mmsghdr, msg_len), length); !put)
+    return not_performed(put.error().message);
+  return sent;
 }
 
 /// The file's bytes go through a buffer of ours: sendfile itself would wait for a peer that does not read.
@@ -86,12 +96,19 @@ Performed send_file_part(const Request& request, int fd) {
     offset = *given;
   }
   if (offset < 0) return not_performed("the file to send has no position");
-  if (request.word(3) > perform_bytes) return not_performed("more than 64 MiB in one call");
-  std::string bytes(request.word(3), '\0');
+  const auto wanted = std::min<std::uint64_t>(request.word(3), request.at_most);
+  if (wanted > perform_bytes) return not_performed("more than 64 MiB in one call");
+  std::string bytes(wanted, '\0');
   const auto got = ::pread(in->get(), bytes.data(), bytes.size(), offset);
   if (got < 0) return not_performed(base::system_error("read the file to send", errno).message);
   bytes.resize(static_cast<std::size_t>(got));
-  return send_bytes(request, fd, bytes, 0, "");
+  auto sent = send_bytes(request, fd, bytes, 0, "");
+  if (!request.answered || !sent.done || sent.result <= 0) return sent;
+  if (request.word(2) != 0)
+    static_cast<void>(request.target.put(request.word(2), static_cast<off_t>(offset + sent.result)));
+  else
+    ::lseek(in->get(), sent.result, SEEK_CUR);
+  return sent;
 }
 
 Performed connect_to(const Request& request, int fd) {
@@ -126,12 +143,10 @@ Performed perform_on_socket(const Request& request) {
     case SYS_sendto: return send_to(request, fd);
     case SYS_sendmsg: return send_message(request, fd);
     case SYS_sendfile: return send_file_part(request, fd);
-    case SYS_write: {
-      const auto bytes = outgoing_buffer(request, request.word(1), request.word(2));
-      return bytes ? send_bytes(request, fd, *bytes, 0, "") : not_performed(bytes.error().message);
-    }
+    case SYS_sendmmsg: return send_messages(request, fd);
+    case SYS_write:
     case SYS_writev: {
-      const auto bytes = outgoing_vector(request, request.word(1), request.word(2));
+      const auto bytes = outgoing(request);
       return bytes ? send_bytes(request, fd, *bytes, 0, "") : not_performed(bytes.error().message);
     }
     default: return not_performed("this call is not carried out for a task");

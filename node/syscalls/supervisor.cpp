@@ -52,10 +52,15 @@ struct Supervisor::State {
   State(base::UniqueFd fd, SupervisorContext given)
       : context(failing_once(std::move(given))),
         listener(std::move(fd)),
-        names(context.data_folder, context.path_globs, context.peers, context.families),
-        effects(listener, context),
+        names(context.data_folder, context.path_globs, context.peers, context.families, context.sites.plan(),
+              context.service),
+        effects(listener, context, names),
         gate(listener, context.recorder, context.service, context.failed),
-        wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+        wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        waking(context.sites.wake_at_release([this] { ring(); })) {}
+  ~State() { context.sites.forget_wake(waking); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   SupervisorContext context;
   Listener listener;
@@ -63,7 +68,9 @@ struct Supervisor::State {
   Effects effects;
   Gate gate;
   base::UniqueFd wake;
+  std::uint64_t waking;
   std::atomic<bool> stopping = false;
+  std::vector<pollfd> watched;         ///< the listener, the wake descriptor, and what some call waits for
   std::deque<seccomp_notif> received;  ///< in the order they came; a task has at most one
   std::thread thread;
 
@@ -73,12 +80,16 @@ struct Supervisor::State {
   base::Status handle(const seccomp_notif& notification);
   base::Status drain();
   base::Expected<short> wait();
+  void ring() const {
+    if (wake) ::eventfd_write(wake.get(), 1);
+  }
 };
 
 /// What poll() saw on the listener: at once when something is left to do, else after at most the time until a held call
 /// is due.
 base::Expected<short> Supervisor::State::wait() {
-  pollfd watched[] = {{listener.fd(), POLLIN, 0}, {wake.get(), POLLIN, 0}};
+  watched.assign({{listener.fd(), POLLIN, 0}, {wake.get(), POLLIN, 0}});
+  effects.add_awaited(watched);
   timespec left{};
   const auto due = effects.next_due();
   if (due && received.empty()) {
@@ -86,8 +97,17 @@ base::Expected<short> Supervisor::State::wait() {
         std::max<std::chrono::nanoseconds>(*due - Effects::Clock::now(), std::chrono::nanoseconds(0)).count();
     left = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   }
-  if (::ppoll(watched, 2, due || !received.empty() ? &left : nullptr, nullptr) < 0 && errno != EINTR)
-    return base::system_error("wait for system call notifications", errno);
+  if (::ppoll(watched.data(), watched.size(), due || !received.empty() ? &left : nullptr, nullptr) < 0) {
+    if (errno != EINTR) return base::system_error("wait for system call notifications", errno);
+    return short{0};
+  }
+  if ((watched[1].revents & POLLIN) != 0) {
+    eventfd_t rings = 0;
+    ::eventfd_read(wake.get(), &rings);
+    if (const auto done = effects.release_seen(); !done) return done.error();
+  }
+  if (watched.size() > 2)
+    if (const auto done = effects.release_ready(watched); !done) return done.error();
   return watched[0].revents;
 }
 
@@ -129,10 +149,11 @@ base::Status Supervisor::State::handle(const seccomp_notif& notification) {
   if (const auto stopped = gate.stops(notification); !stopped || *stopped)
     return stopped ? base::ok() : base::Status(stopped.error());
   const Target target(static_cast<pid_t>(notification.pid));
-  const auto object = names.name(notification.data, target);
+  auto object = names.name(notification.data, target);
   if (!listener.valid(notification.id)) return base::ok();  // what was read may be another task's
   switch (object.state) {
-    case Object::State::site: return effects.at_site(notification, object);
+    case Object::State::site:
+    case Object::State::elsewhere: return effects.at_call(notification, std::move(object));
     case Object::State::unresolved: return effects.at_unresolved(notification, object);
     case Object::State::no_site: break;
   }
@@ -180,7 +201,7 @@ Supervisor::Supervisor(base::UniqueFd listener, SupervisorContext context)
 
 Supervisor::~Supervisor() {
   state_->stopping = true;
-  if (state_->wake) ::eventfd_write(state_->wake.get(), 1);
+  state_->ring();
   if (state_->thread.joinable()) state_->thread.join();
 }
 

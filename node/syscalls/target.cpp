@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +53,22 @@ base::Expected<std::string> Target::memory(const std::vector<Stretch>& stretches
   return out;
 }
 
+base::Status Target::fill(const std::vector<Stretch>& stretches, std::string_view bytes) const {
+  for (const auto& stretch : stretches) {
+    auto piece = bytes.substr(0, stretch.bytes);
+    bytes.remove_prefix(piece.size());
+    for (auto address = stretch.address; !piece.empty();) {
+      iovec local{const_cast<char*>(piece.data()), piece.size()};    // NOLINT(cppcoreguidelines-pro-type-const-cast)
+      iovec remote{reinterpret_cast<void*>(address), piece.size()};  // NOLINT(performance-no-int-to-ptr)
+      const auto put = ::process_vm_writev(task_, &local, 1, &remote, 1, 0);
+      if (put <= 0) return base::system_error("write to the task's memory", put < 0 ? errno : EFAULT);
+      piece.remove_prefix(static_cast<std::size_t>(put));
+      address += static_cast<std::size_t>(put);
+    }
+  }
+  return base::ok();
+}
+
 base::Expected<std::string> Target::text(std::uint64_t address) const {
   std::string out;
   char piece[page];
@@ -92,24 +109,47 @@ base::Expected<struct stat> Target::descriptor_status(int fd) const {
   return status;
 }
 
+base::Expected<Target::DescriptorInfo> Target::descriptor_info(int fd) const {
+  const auto text = base::read_file(proc("fdinfo/" + std::to_string(fd)));
+  if (!text) return text.error();
+  const auto number = [&](const std::string& key, int base) -> std::uint64_t {
+    const auto at = text->find(key);
+    return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at + key.size(), nullptr, base);
+  };
+  return DescriptorInfo{number("pos:", 10), static_cast<int>(number("flags:", 8))};
+}
+
 base::Expected<std::string> Target::folder(int dirfd) const {
   return dirfd == AT_FDCWD ? link("cwd") : link("fd/" + std::to_string(dirfd));
 }
 
 base::Expected<std::string> Target::mapped_file(std::uint64_t address) const {
+  const auto found = mappings({address, 1});
+  if (!found) return found.error();
+  if (found->empty()) return base::system_error("find the mapping of an address", ENOMEM);
+  return found->front().path;
+}
+
+base::Expected<std::vector<Target::Mapping>> Target::mappings(Stretch stretch) const {
   const auto maps = base::read_file(proc("maps"));
   if (!maps) return maps.error();
+  std::vector<Mapping> found;
   std::istringstream lines(*maps);
   for (std::string line; std::getline(lines, line);) {
+    // "7f2c4a000000-7f2c4a021000 rw-s 00001000 fe:01 4711   /data/a": addresses, rights, offset in the file, ...
     char* after = nullptr;
     const auto begin = std::strtoull(line.c_str(), &after, 16);
     if (*after != '-') continue;
-    const auto end = std::strtoull(after + 1, nullptr, 16);
-    if (address < begin || address >= end) continue;
+    const auto end = std::strtoull(after + 1, &after, 16);
+    const auto from = std::max<std::uint64_t>(stretch.address, begin);
+    const auto to = std::min<std::uint64_t>(stretch.address + stretch.bytes, end);
+    if (from >= to) continue;
     const auto slash = line.find('/');
-    return slash == std::string::npos ? std::string() : line.substr(slash);
+    const auto offset = std::strtoull(after + std::strlen(" rw-s "), nullptr, 16);
+    found.push_back(
+        {slash == std::string::npos ? std::string() : line.substr(slash), offset + (from - begin), to - from});
   }
-  return base::system_error("find the mapping of an address", ENOMEM);
+  return found;
 }
 
 base::Expected<base::UniqueFd> Target::duplicate(int fd) const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -37,6 +38,15 @@ class Target {
   /// One after the other.
   base::Expected<std::string> memory(const std::vector<Stretch>& stretches) const;
 
+  /// Fills the stretches with `bytes`, from the first on, as a reading call does. Errors: io (a part is not writable;
+  /// what comes before it is filled).
+  base::Status fill(const std::vector<Stretch>& stretches, std::string_view bytes) const;
+  /// A plain struct of the kernel's interface.
+  template <class T>
+  base::Status put(std::uint64_t address, const T& value) const {
+    return fill({{address, sizeof value}}, {reinterpret_cast<const char*>(&value), sizeof value});
+  }
+
   /// A plain struct of the kernel's interface.
   template <class T>
   base::Expected<T> value(std::uint64_t address) const {
@@ -51,14 +61,31 @@ class Target {
   base::Expected<std::string> descriptor_name(int fd) const;
   base::Expected<struct stat> descriptor_status(int fd) const;
 
+  /// Where an open file stands, and the flags it was opened with.
+  struct DescriptorInfo {
+    std::uint64_t position = 0;
+    int flags = 0;
+  };
+  base::Expected<DescriptorInfo> descriptor_info(int fd) const;
+
   /// Folder that a relative path starts from; AT_FDCWD is the working directory.
   base::Expected<std::string> folder(int dirfd) const;
 
   /// The file mapped at `address`; empty for memory without one.
   base::Expected<std::string> mapped_file(std::uint64_t address) const;
 
+  /// The parts of files that are mapped in a stretch of memory, in order.
+  struct Mapping {
+    std::string path;
+    std::uint64_t offset = 0, bytes = 0;  ///< of the file
+  };
+  base::Expected<std::vector<Mapping>> mappings(Stretch stretch) const;
+
   /// A descriptor of ours for the same open file (offset and flags are shared).
   base::Expected<base::UniqueFd> duplicate(int fd) const;
+
+  /// The target's root folder as its mount namespace has it: "/", but for a task that called chroot.
+  base::Expected<std::string> root_path() const { return link("root"); }
 
   /// The target's root folder, for openat2 with RESOLVE_IN_ROOT.
   base::Expected<base::UniqueFd> root() const;

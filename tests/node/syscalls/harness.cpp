@@ -23,6 +23,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "node/observe/event_watch.hpp"
 #include "node/syscalls/filter.hpp"
 #include "node/syscalls/supervisor.hpp"
 #include "scenarios/event_kinds.hpp"
@@ -181,9 +182,19 @@ bool wait_child(pid_t pid, std::chrono::milliseconds limit, int& status) {
 Outcome run(const std::vector<std::string>& argv, const Setting& setting) {
   Outcome outcome;
   const auto start = std::chrono::steady_clock::now();
+  auto watch = EventWatch::create({setting.faults, {}, {}});
+  if (!watch) {
+    outcome.failure = watch.error().text();
+    return outcome;
+  }
+  SiteBook* seen_by = nullptr;
   Recorder recorder([start] { return std::chrono::steady_clock::now() - start; },
-                    [&](Event event) { outcome.events.push_back(std::move(event)); });
+                    [&](Event event) {
+                      if (seen_by != nullptr) watch->see(event, *seen_by);
+                      outcome.events.push_back(std::move(event));
+                    });
   SiteBook book({setting.faults, {}, {}}, recorder);
+  seen_by = &book;
   Activity activity;
   record_in_kernel(setting.filter(), book);
   auto child = start_child(argv, setting);
@@ -214,11 +225,22 @@ Outcome run(const std::vector<std::string>& argv, const Setting& setting) {
                                       ::kill(-pid, SIGKILL);
                                       ended(pid, patience);
                                     },
+                                .image = setting.image,
                                 .failed =
                                     [&](const std::string& why) {
                                       const std::lock_guard lock(failure_mutex);
                                       outcome.failure = why;
                                     }};
+      if (setting.can_stop) {
+        context.stop = [&, pid = child.pid] {
+          ++outcome.stops;
+          return ::kill(-pid, SIGSTOP) == 0 ? 1u : 0u;
+        };
+        context.go_on = [&, pid = child.pid] {
+          ++outcome.goings_on;
+          ::kill(-pid, SIGCONT);
+        };
+      }
       supervisor = std::make_unique<Supervisor>(std::move(child.listener), std::move(context));
     }
     outcome.timed_out = !wait_child(child.pid, patience, outcome.status);
@@ -233,6 +255,10 @@ Outcome run(const std::vector<std::string>& argv, const Setting& setting) {
 scenarios::Fault fault(const std::string& kind, const std::string& family, const std::string& resource,
                        std::uint32_t occurrence, Value params) {
   return {kind, {"shop", family, resource}, occurrence, std::move(params)};
+}
+
+scenarios::Fault rule(const std::string& kind, const std::string& family, Value params, scenarios::Aim aim) {
+  return {kind, {"shop", family, ""}, 1, std::move(params), std::move(aim)};
 }
 
 }  // namespace leafcutter::node::tests

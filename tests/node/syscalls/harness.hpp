@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "node/observe/recorder.hpp"
 #include "node/syscalls/filter_plan.hpp"
 #include "scenarios/plan.hpp"
+
+namespace leafcutter::node {
+class DurableImage;
+}
 
 namespace leafcutter::node::tests {
 
@@ -44,6 +49,8 @@ struct Setting {
   std::map<std::string, std::string> peers = {};
   std::uint32_t event_limit = 64;
   std::string working_folder = {};
+  std::shared_ptr<DurableImage> image = {};
+  bool can_stop = true;  ///< the service can be stopped and go on
   scenarios::Scope scope = scenarios::Scope::leaf;
   bool old_kernel = false;  ///< the child's kernel does not know WAIT_KILLABLE_RECV
 
@@ -55,6 +62,7 @@ struct Outcome {
   bool timed_out = false;
   int crashes = 0;
   int power_losses = 0;  ///< of the crashes
+  int stops = 0, goings_on = 0;
   std::string failure;  ///< what the supervisor said of itself
   std::string output;
   std::vector<Event> events;
@@ -85,5 +93,8 @@ Outcome run(const std::vector<std::string>& argv, const Setting& setting);
 
 scenarios::Fault fault(const std::string& kind, const std::string& family, const std::string& resource,
                        std::uint32_t occurrence = 1, Value params = Value::object());
+
+/// The same as a rule: every call of the family that the aim selects.
+scenarios::Fault rule(const std::string& kind, const std::string& family, Value params, scenarios::Aim aim = {});
 
 }  // namespace leafcutter::node::tests

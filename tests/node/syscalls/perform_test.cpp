@@ -65,6 +65,7 @@ std::vector<Case> cases() {
       {"renameat2_refused", "rename", "data:old", "renameat2,@/old,@/old", -17, there("old")},
       {"link", "rename", "data:new", "link,@/old,@/new", 0, has("new", "0123456789")},
       {"linkat", "rename", "data:new", "linkat,@/old,@/new", 0, has("new", "0123456789")},
+      {"symlinkat", "rename", "data:new", "symlinkat,old,@,new", 0, has("new", "0123456789")},
       {"unlink", "unlink", "data:old", "unlink,@/old", 0, gone("old")},
       {"unlinkat", "unlink", "data:old", "unlinkat,@,old", 0, gone("old")},
       {"unlink_link", "unlink", "data:link", "unlink,@/link", 0,

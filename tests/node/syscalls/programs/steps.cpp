@@ -1,7 +1,8 @@
 // steps STEP...: makes the system calls it is told to, one step an argument ("rename,a,b"), and prints a line for each:
-// the verb, what the call returned, and errno. Raw calls where glibc would choose another one.
+// the verb, what the call returned, errno, and what was read. Raw calls where glibc would choose another one.
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -102,6 +104,76 @@ long write_removed(const Words& w) {
   return ::write(file.fd, w[2].data(), w[2].size());
 }
 
+/// What the last step read.
+std::string& got() {
+  static std::string text;
+  return text;
+}
+
+/// "pread,PATH,COUNT,OFFSET": into two buffers where the call takes several.
+long read_some(const Words& w) {
+  const Fd file(::open(w[1].c_str(), O_RDONLY));
+  std::string text(std::stoul(w[2]), '\0');
+  const auto at = w.size() > 3 ? std::stol(w[3]) : 0;
+  const auto parts = halves(text);
+  long result = 0;
+  if (w[0] == "pread") result = ::pread(file.fd, text.data(), text.size(), at);
+  if (w[0] == "preadv") result = ::preadv(file.fd, parts.data(), 2, at);
+  if (w[0] == "preadv2") result = ::preadv2(file.fd, parts.data(), 2, at, 0);
+  if (w[0] == "readv") result = ::readv(file.fd, parts.data(), 2);
+  if (w[0] == "readn") {
+    result = ::read(file.fd, text.data(), text.size());
+    if (result >= 0 && ::lseek(file.fd, 0, SEEK_CUR) != result) return -2;  // the file's position has moved with it
+  }
+  got() = text.substr(0, static_cast<std::size_t>(result > 0 ? result : 0));
+  return result;
+}
+
+long write_synchronously(const Words& w) {
+  const auto flag = w[0] == "write-sync" ? O_SYNC : O_DSYNC;
+  const Fd file(::open(w[1].c_str(), O_WRONLY | O_CREAT | O_APPEND | flag, 0644));
+  return ::write(file.fd, w[2].data(), w[2].size());
+}
+
+/// "sleep,MS", "clock-sleep,MS", "sleep-until,MS": on the monotonic clock.
+long sleep_by(const Words& w) {
+  const auto ns = std::stoll(w[1]) * 1'000'000;
+  timespec time{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  if (w[0] == "sleep") return ::syscall(SYS_nanosleep, &time, nullptr);
+  if (w[0] == "sleep-until") {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    time.tv_sec += now.tv_sec;
+    time.tv_nsec += now.tv_nsec;
+    if (time.tv_nsec >= 1'000'000'000) {
+      ++time.tv_sec;
+      time.tv_nsec -= 1'000'000'000;
+    }
+  }
+  return ::syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, w[0] == "sleep-until" ? TIMER_ABSTIME : 0, &time, nullptr);
+}
+
+long draw_random(const Words& w) {
+  std::string text(std::stoul(w[1]), '\0');
+  return ::syscall(SYS_getrandom, text.data(), text.size(), 0);
+}
+
+long read_clock(const Words& /*w*/) {
+  timespec time{};
+  return ::syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &time);
+}
+
+long write_event(const Words& /*w*/) {
+  const Fd event(::eventfd(0, 0));
+  const std::uint64_t one = 1;
+  return ::write(event.fd, &one, sizeof one);
+}
+
+long write_terminal(const Words& w) {
+  const Fd terminal(::posix_openpt(O_RDWR | O_NOCTTY));
+  return ::write(terminal.fd, w[1].data(), w[1].size());
+}
+
 const std::map<std::string, std::function<long(const Words&)>>& verbs() {
   static volatile std::uintptr_t nowhere = 8;                 // volatile: the compiler would warn of what is meant here
   static auto* const bad = reinterpret_cast<char*>(nowhere);  // NOLINT(performance-no-int-to-ptr)
@@ -117,6 +189,32 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
          char c;
          return ::read(Fd(::open(w[1].c_str(), O_RDONLY)).fd, &c, 1);
        }},
+      {"readn", read_some},
+      {"pread", read_some},
+      {"readv", read_some},
+      {"preadv", read_some},
+      {"preadv2", read_some},
+      {"write-sync", write_synchronously},
+      {"write-dsync", write_synchronously},
+      {"sleep", sleep_by},
+      {"clock-sleep", sleep_by},
+      {"sleep-until", sleep_by},
+      {"random", draw_random},
+      {"clock", read_clock},
+      {"eventfd", write_event},
+      {"terminal", write_terminal},
+      {"sync",
+       [](const Words&) {
+         ::sync();
+         return 0L;
+       }},
+      {"syncfs", [](const Words& w) { return long{::syncfs(Fd(folder(w[1])).fd)}; }},
+      {"sync-range",
+       [](const Words& w) {
+         return long{::sync_file_range(Fd(writing(w[1])).fd, 0, 0, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER)};
+       }},
+      {"symlinkat", [](const Words& w) { return long{::symlinkat(w[1].c_str(), Fd(folder(w[2])).fd, w[3].c_str())}; }},
+      {"chroot", [](const Words& w) { return long{::chroot(w[1].c_str())}; }},
       {"fsync", [](const Words& w) { return long{::fsync(Fd(::open(w[1].c_str(), O_RDONLY)).fd)}; }},
       {"fdatasync", [](const Words& w) { return long{::fdatasync(Fd(writing(w[1])).fd)}; }},
       {"rename", [](const Words& w) { return ::syscall(SYS_rename, w[1].c_str(), w[2].c_str()); }},
@@ -169,6 +267,8 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
        }},
       {"bad-path", [](const Words&) { return ::syscall(SYS_open, bad, O_RDONLY); }},
       {"bad-write", [](const Words& w) { return ::write(Fd(appending(w[1])).fd, bad, 10); }},
+      {"bad-read", [](const Words& w) { return ::read(Fd(::open(w[1].c_str(), O_RDONLY)).fd, bad, 10); }},
+      {"bad-vector", [](const Words& w) { return ::syscall(SYS_writev, Fd(appending(w[1])).fd, bad, 2); }},
       {"bad-descriptor", [](const Words&) { return ::write(999, "x", 1); }},
   };
   return all;
@@ -182,9 +282,11 @@ int main(int argc, char** argv) {
     std::istringstream step(argv[i]);
     for (std::string word; std::getline(step, word, ',');) words.push_back(word);
     errno = 0;
+    got().clear();
     const auto result = verbs().at(words.at(0))(words);
     const auto error = result < 0 ? errno : 0;
-    const auto line = words[0] + " " + std::to_string(result) + " " + std::to_string(error) + "\n";
+    const auto line = words[0] + " " + std::to_string(result) + " " + std::to_string(error) +
+                      (got().empty() ? "" : " " + got()) + "\n";
     if (::write(1, line.data(), line.size()) < 0) return 1;
   }
   return 0;

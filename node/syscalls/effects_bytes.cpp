@@ -1,0 +1,200 @@
+// Faults of the bytes that a call carries: fewer of them, fewer and then a crash, one of them wrong. The supervisor
+// carries the call out itself: its arguments cannot be changed in the task (another thread could change them back).
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "node/syscalls/asked.hpp"
+#include "node/syscalls/effects.hpp"
+
+namespace leafcutter::node {
+namespace {
+
+bool reads(const Object& object) { return object.family == "read" || object.family == "receive"; }
+
+/// Where a call that moves bytes between descriptors takes them from.
+int source_descriptor(const seccomp_data& call) {
+  switch (call.nr) {
+    case SYS_sendfile: return 1;
+    case SYS_copy_file_range:
+    case SYS_splice: return 0;
+    default: return none;
+  }
+}
+
+/// The argument that holds the address of the source's offset.
+int source_offset(const seccomp_data& call) { return call.nr == SYS_sendfile ? 2 : 1; }
+
+bool waits_for_bytes(const seccomp_data& call, int fd) {
+  const auto status = ::fcntl(fd, F_GETFL);
+  if (status < 0 || (status & O_NONBLOCK) != 0) return false;
+  switch (call.nr) {
+    case SYS_recvfrom:
+    case SYS_recvmmsg: return (call.args[3] & MSG_DONTWAIT) == 0;
+    case SYS_recvmsg: return (call.args[2] & MSG_DONTWAIT) == 0;
+    default: return true;
+  }
+}
+
+std::uint64_t count_parameter(const scenarios::Fault& fault, const char* name) {
+  return fault.params.value(name, std::uint64_t{0});
+}
+
+}  // namespace
+
+/// A call that would wait for its bytes does so here, so that it is known how many there are and no other task waits
+/// with it. Only for faults that need to know.
+bool Effects::await_bytes(Case& at) const {
+  const auto asks = [](const Strike& strike) {
+    return strike.fault.kind == "short" || strike.fault.kind == "corrupt" || strike.fault.kind == "slow";
+  };
+  if (!reads(at.object) || (std::ranges::none_of(at.endings, asks) && std::ranges::none_of(at.waits, asks)))
+    return false;
+  auto copy = target(at).duplicate(static_cast<int>(at.notification.data.args[0]));
+  struct stat status {};
+  if (!copy || ::fstat(copy->get(), &status) != 0 || S_ISREG(status.st_mode)) return false;
+  if (!waits_for_bytes(at.notification.data, copy->get())) return false;
+  pollfd wanted{copy->get(), POLLIN, 0};
+  if (::poll(&wanted, 1, 0) != 0) return false;
+  at.awaited = std::move(*copy);
+  return true;
+}
+
+void Effects::add_awaited(std::vector<pollfd>& into) const {
+  for (auto held = held_.rbegin(); held != held_.rend() && held->first == Clock::time_point::max(); ++held)
+    if (held->second.awaited) into.push_back({held->second.awaited.get(), POLLIN, 0});
+}
+
+base::Status Effects::release_ready(const std::vector<pollfd>& polled) {
+  for (const auto& one : polled) {
+    if (one.revents == 0) continue;
+    const auto held = std::find_if(held_.begin(), held_.end(), [&](const auto& entry) {
+      return entry.second.awaited && entry.second.awaited.get() == one.fd;
+    });
+    if (held == held_.end()) continue;
+    if (const auto done = resume(held, "its bytes came"); !done) return done;
+  }
+  return base::ok();
+}
+
+base::Expected<std::uint64_t> Effects::carried_bytes(const Case& at) const {
+  const auto& call = at.notification.data;
+  const auto task = target(at);
+  const auto size = asked_size(call, task);
+  if (!size) return size.error();
+  const auto asked = size->value_or(0);
+  const auto source = reads(at.object) ? 0 : source_descriptor(call);
+  if (source == none || asked == 0) return asked;
+  const auto copy = task.duplicate(static_cast<int>(call.args[source]));
+  if (!copy) return copy.error();
+  auto offset = reads(at.object) ? named_offset(call) : std::nullopt;
+  if (!reads(at.object) && call.args[source_offset(call)] != 0) {
+    const auto passed = task.value<std::uint64_t>(call.args[source_offset(call)]);
+    if (!passed) return passed.error();
+    offset = *passed;
+  }
+  const auto there = readable_bytes(copy->get(), offset);
+  if (!there) return there.error();
+  return std::min(asked, *there);
+}
+
+base::Expected<Effects::Ended> Effects::cut_short(Case& at, const Strike& strike) {
+  const auto most = count_parameter(strike.fault, "bytes");
+  const auto whole = carried_bytes(at);
+  if (!whole) return cannot(at, strike, whole.error().message);
+  if (*whole <= most) return cannot(at, strike, "it carries " + std::to_string(*whole) + " bytes");
+  const auto task = target(at);
+  auto limited = request(at, task);
+  limited.at_most = most;
+  limited.answered = true;
+  std::int64_t carried = 0, value = 0;
+  if (reads(at.object)) {
+    const auto got = receive(limited);
+    if (!got.performed.done || got.performed.result <= 0)
+      return cannot(at, strike, got.performed.done ? "nothing was there" : got.performed.why);
+    const auto put = deliver(limited, got);
+    if (!put) return answer_fault(at, strike);
+    carried = got.performed.result;
+    value = *put;
+  } else {
+    const auto done = carry_out(at, limited);
+    if (!done) return done.error();
+    if (!done->done || done->result <= 0) return cannot(at, strike, done->done ? "the call failed" : done->why);
+    carried = done->result;
+    value = at.notification.data.nr == SYS_sendmmsg ? 1 : carried;
+    account_space(at, carried);
+  }
+  report(at, true, {{"effect", "short"}});
+  auto proof = evidence(at);
+  proof["asked"] = *whole;
+  proof["carried"] = carried;
+  context_.sites.fired(strike.index, std::move(proof));
+  return answer_value(at, strike, value);
+}
+
+base::Expected<Effects::Ended> Effects::tear(Case& at, const Strike& strike) {
+  const auto most = count_parameter(strike.fault, "bytes");
+  const auto whole = carried_bytes(at);
+  if (!whole) return cannot(at, strike, whole.error().message);
+  if (*whole <= most) return cannot(at, strike, "it carries " + std::to_string(*whole) + " bytes");
+  const auto task = target(at);
+  auto limited = request(at, task);
+  limited.at_most = most;
+  const auto done = carry_out(at, limited);
+  if (!done) return done.error();
+  if (!done->done || done->result <= 0) return cannot(at, strike, done->done ? "the call failed" : done->why);
+  account_space(at, done->result);
+  report(at, true, {{"effect", "torn"}});
+  auto proof = evidence(at);
+  proof["asked"] = *whole;
+  proof["carried"] = done->result;
+  context_.sites.fired(strike.index, std::move(proof));
+  context_.crash(false);
+  return Ended::yes;
+}
+
+base::Expected<Effects::Ended> Effects::corrupt(Case& at, const Strike& strike) {
+  const auto offset = count_parameter(strike.fault, "offset");
+  const auto whole = carried_bytes(at);
+  if (!whole) return cannot(at, strike, whole.error().message);
+  if (*whole <= offset) return cannot(at, strike, "it carries " + std::to_string(*whole) + " bytes");
+  const auto task = target(at);
+  auto wanted = request(at, task);
+  wanted.answered = true;
+  auto got = receive(wanted);
+  if (!got.performed.done || got.performed.result <= 0)
+    return cannot(at, strike, got.performed.done ? "nothing was there" : got.performed.why);
+  const auto struck = offset < got.bytes.size();  // not when somebody else took the bytes in between
+  unsigned was = 0, is = 0;
+  if (struck) {
+    was = static_cast<unsigned char>(got.bytes[offset]);
+    is = was ^ (1u << (count_parameter(strike.fault, "bit") & 7u));
+    got.bytes[offset] = static_cast<char>(is);
+  }
+  const auto put = deliver(wanted, got);
+  if (!put) return answer_fault(at, strike);
+  if (struck) {
+    report(at, true, {{"effect", "corrupt"}});
+    auto proof = evidence(at);
+    proof["offset"] = offset;
+    proof["was"] = was;
+    proof["is"] = is;
+    context_.sites.fired(strike.index, std::move(proof));
+  }
+  return answer_value(at, strike, *put);
+}
+
+/// The task's buffer could not be filled: its call fails as it would have failed without us, and nothing struck.
+base::Expected<Effects::Ended> Effects::answer_fault(Case& at, const Strike& strike) {
+  if (!valid(at)) return Ended::yes;
+  static_cast<void>(cannot(at, strike, "the task's buffer cannot be written"));
+  report(at, false, Value::object());
+  return answer_error(at, strike, EFAULT);
+}
+
+}  // namespace leafcutter::node
