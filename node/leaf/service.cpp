@@ -110,6 +110,7 @@ void Service::launch() {
   }
   ++attempt_;
   injected_ = false;
+  power_lost_ = false;
   last_line_.clear();
   context_.recorder.record(model_.name, events::start, {{"attempt", attempt_}, {"argv", spawn->argv}});
   record_in_kernel(filtered, context_.sites);
@@ -122,20 +123,32 @@ void Service::launch() {
     return context_.fail(child.error().code == base::ErrorCode::unavailable ? "unavailable" : "runner-failed",
                          "start of " + model_.name + ": " + child.error().text());
   child_ = std::move(*child);
-  if (auto listener = child_->take_listener()) {
-    auto crash = [self, &io = context_.io](bool /*power_lost*/) {
-      auto done = std::make_shared<std::promise<pid_t>>();
-      auto gone = done->get_future();
-      self->doomed_ = true;  // from here on no step begins, although the kill itself waits for the event loop
-      boost::asio::post(io, [self, done] { self->crash(done); });
-      if (gone.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
-        self->context_.fail("runner-failed", self->model_.name + " was still there 10 s after SIGKILL");
-    };
-    supervisor_ = std::make_unique<Supervisor>(std::move(listener),
-                                               supervision_of(context_, model_.name, families, std::move(crash)));
-  }
+  fate_ = std::make_shared<Fate>();
+  auto standstill = Standstill::of(child_->pid());
+  if (!standstill) return context_.fail("runner-failed", "start of " + model_.name + ": " + standstill.error().text());
+  standstill_ = std::move(*standstill);
+  if (auto listener = child_->take_listener()) supervise(std::move(listener), families);
   change(ServiceState::starting);
   await_ready(started_ + std::chrono::duration_cast<steady_clock::duration>(model_.ready.within));
+}
+
+void Service::supervise(base::UniqueFd listener, const std::vector<std::string>& families) {
+  auto crash = [self = shared_from_this(), fate = fate_, attempt = attempt_](bool power_lost) {
+    self->doomed_ = true;  // from here on no step begins, although the kill itself waits for the event loop
+    if (!fate->doom(power_lost)) {
+      self->doomed_ = false;
+      return;
+    }
+    boost::asio::post(self->context_.io, [self, attempt] {
+      if (self->attempt_ == attempt) self->crash(false, {});
+    });
+    if (!fate->wait_gone(steady_clock::now() + std::chrono::seconds(10)))
+      self->context_.fail("runner-failed", self->model_.name + " was still there 10 s after SIGKILL");
+  };
+  auto context = supervision_of(context_, model_.name, families, std::move(crash));
+  context.stop = [standstill = standstill_] { return standstill->stop(); };
+  context.go_on = [standstill = standstill_] { standstill->go_on(); };
+  supervisor_ = std::make_unique<Supervisor>(std::move(listener), std::move(context));
 }
 
 void Service::await_ready(steady_clock::time_point deadline) {
@@ -256,8 +269,11 @@ void Service::ended(const Ending& ending) {
   for (const auto stream : {Child::Stream::output, Child::Stream::errors})
     if (auto& partial = partial_[stream == Child::Stream::errors ? 1 : 0]; !partial.empty())
       line(stream, std::exchange(partial, {}));
-  doomed_ = false;
   context_.activity.touch();
+  if (standstill_) standstill_->ended();
+  // The supervisor's thread either waits for this end, or can be joined: it uses nothing of the service any more.
+  if (!fate_->close()) supervisor_.reset();
+  doomed_ = false;
   const auto pid = child_ ? child_->pid() : -1;
   probe_.reset();
   deadline_.cancel();
@@ -272,15 +288,16 @@ void Service::ended(const Ending& ending) {
   auto why = describe(ending);
   if (!ending.error.empty() && !model_.run.empty()) why += " (" + model_.run[0] + ")";
   if (!last_line_.empty()) why += ", its last line: " + last_line_;
+  child_.reset();
+  standstill_.reset();
   if (restart) {
     change(ServiceState::starting);
   } else {
     stay_down(why);
   }
-  for (auto& done : std::exchange(crashing_, {})) done->set_value(pid);
-  // Only now: its thread may have been waiting for what was promised.
+  for (const auto& told : std::exchange(crashing_, {})) told({pid, restart, Value::object()});
+  fate_->conclude();
   supervisor_.reset();
-  child_.reset();
   if (restart) launch();
 }
 
@@ -289,13 +306,14 @@ void Service::stay_down(const std::string& why) {
   if (!ever_ready_ && !context_.fault_fired) context_.fail("not-ready", model_.name + ": " + why);
 }
 
-void Service::crash(std::shared_ptr<std::promise<pid_t>> done) {
+void Service::crash(bool power_lost, std::function<void(const Gone&)> told) {
   if (!child_) {
-    doomed_ = false;
-    return done->set_value(-1);
+    if (told) told({});
+    return;
   }
   injected_ = true;
-  crashing_.push_back(std::move(done));
+  power_lost_ = power_lost_ || power_lost;
+  if (told) crashing_.push_back(std::move(told));
   // Before its connections break: whoever sees that waits for what becomes of it.
   change(ServiceState::stopping);
   child_->kill();

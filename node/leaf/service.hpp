@@ -11,7 +11,9 @@
 
 #include "node/leaf/child.hpp"
 #include "node/leaf/context.hpp"
+#include "node/leaf/fate.hpp"
 #include "node/leaf/probe.hpp"
+#include "node/leaf/standstill.hpp"
 #include "node/syscalls/supervisor.hpp"
 
 namespace re2 {
@@ -31,6 +33,13 @@ enum class ServiceState {
 
 /// A service that is on its way to `ready` or `down`: nothing is asked of the system while one is.
 inline bool in_transition(ServiceState state) { return state != ServiceState::ready && state != ServiceState::down; }
+
+/// A kill that was carried out.
+struct Gone {
+  pid_t pid = -1;                ///< -1: nothing ran
+  bool restarts = false;         ///< it is started again
+  Value lost = Value::object();  ///< with a power loss: what is gone
+};
 
 /// All members run on the event loop's thread; `crash` of the supervisor gets there by itself.
 class Service : public std::enable_shared_from_this<Service> {
@@ -57,8 +66,11 @@ class Service : public std::enable_shared_from_this<Service> {
   /// is told when it is, or when there is nothing to ask.
   void look_again(Deadline deadline, std::shared_ptr<std::promise<void>> answered);
 
-  /// Kills it. `done` is told the pid once every process is gone and the state says what follows; -1 when none ran.
-  void crash(std::shared_ptr<std::promise<pid_t>> done);
+  /// Null when nothing runs.
+  std::shared_ptr<Standstill> standstill() const { return standstill_; }
+
+  /// Kills it. `told` is called once every process is gone and the state says what follows, before that happens.
+  void crash(bool power_lost, std::function<void(const Gone&)> told);
 
  private:
   void change(ServiceState state);
@@ -74,6 +86,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void not_ready_in_time();
   void read(Child::Stream stream, std::string_view bytes);
   void line(Child::Stream stream, std::string_view text);
+  void supervise(base::UniqueFd listener, const std::vector<std::string>& families);
   void ended(const Ending& ending);
   void stay_down(const std::string& why);
 
@@ -84,17 +97,20 @@ class Service : public std::enable_shared_from_this<Service> {
   unsigned attempt_ = 0;
   std::atomic<bool> doomed_{false};
   bool ever_ready_ = false;
-  bool injected_ = false;  ///< we killed the running attempt
-  std::string busy_;       ///< what the activity calls our transition
-  std::string last_line_;  ///< of its output, for messages
+  bool injected_ = false;    ///< we killed the running attempt
+  bool power_lost_ = false;  ///< and so did the disk
+  std::string busy_;         ///< what the activity calls our transition
+  std::string last_line_;    ///< of its output, for messages
   std::string partial_[2];
   std::chrono::steady_clock::time_point started_;
   std::shared_ptr<Child> child_;
+  std::shared_ptr<Standstill> standstill_;
+  std::shared_ptr<Fate> fate_;
   std::unique_ptr<Supervisor> supervisor_;
   std::shared_ptr<Probe> probe_;
   boost::asio::steady_timer deadline_;
   std::unique_ptr<re2::RE2> ready_line_;
-  std::vector<std::shared_ptr<std::promise<pid_t>>> crashing_;
+  std::vector<std::function<void(const Gone&)>> crashing_;
 };
 
 }  // namespace leafcutter::node

@@ -21,7 +21,7 @@ void Services::start() { advance(); }
 void Services::changed(const Service& service) {
   {
     const std::lock_guard lock(mutex_);
-    seen_[service.model().name] = {service.state(), service.program()};
+    seen_[service.model().name] = {service.state(), service.program(), service.standstill()};
     ++changes_;
     steady_.notify_all();
   }
@@ -87,13 +87,29 @@ std::vector<std::string> Services::moving() const {
   return names;
 }
 
-base::Expected<pid_t> Services::crash(const std::string& service) {
-  auto done = std::make_shared<std::promise<pid_t>>();
+bool Services::is_ready(const std::string& service) const {
+  const std::lock_guard lock(mutex_);
+  return seen_.at(service).state == ServiceState::ready;
+}
+
+Services::Running Services::running(const std::string& service) const {
+  const std::lock_guard lock(mutex_);
+  const auto& seen = seen_.at(service);
+  return {seen.standstill, seen.program};
+}
+
+base::Status Services::crash(const std::string& service, bool power_lost, std::function<void(const Gone&)> told) {
+  auto done = std::make_shared<std::promise<void>>();
   auto gone = done->get_future();
-  boost::asio::post(context_.io, [target = services_.at(service), done] { target->crash(done); });
+  boost::asio::post(context_.io, [target = services_.at(service), power_lost, told = std::move(told), done] {
+    target->crash(power_lost, [told, done](const Gone& how) {
+      told(how);
+      done->set_value();
+    });
+  });
   if (gone.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
     return base::Error{base::ErrorCode::timeout, service + " was still there 10 s after SIGKILL", {}};
-  return gone.get();
+  return base::ok();
 }
 
 }  // namespace leafcutter::node

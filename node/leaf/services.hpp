@@ -34,8 +34,16 @@ class Services {
   void wait_change(Deadline until) const;
   std::vector<std::string> moving() const;
 
-  /// Kills a service and returns its pid when every process of it is gone; -1 when none was running. Errors: timeout.
-  base::Expected<pid_t> crash(const std::string& service);
+  bool is_ready(const std::string& service) const;
+
+  struct Running {
+    std::shared_ptr<Standstill> standstill;  ///< null: no process of it runs
+    pid_t program = 0;
+  };
+  Running running(const std::string& service) const;
+
+  /// Kills a service; returns after `told`, see Service::crash. Errors: timeout.
+  base::Status crash(const std::string& service, bool power_lost, std::function<void(const Gone&)> told);
 
  private:
   void changed(const Service& service);
@@ -48,6 +56,7 @@ class Services {
   struct Seen {
     ServiceState state = ServiceState::waiting;
     pid_t program = 0;
+    std::shared_ptr<Standstill> standstill;
   };
   bool moves(const std::string& name, const Seen& seen) const;
   std::map<std::string, Seen> seen_;

@@ -20,7 +20,6 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t kept_body = 64 * 1024;
-constexpr std::chrono::milliseconds quiet_before_crash{25};
 
 Deadline after(std::chrono::nanoseconds duration) {
   return steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(duration);
@@ -58,7 +57,8 @@ Workload::Workload(LeafContext& context, Services& services, std::function<void(
     : context_(context),
       services_(services),
       awaiting_(std::move(awaiting)),
-      silence_(steady_clock::now(), context.activity.last()) {}
+      quiescence_(context, services),
+      faults_(context, services, quiescence_, [this](const std::string& what) { awaiting_(what); }) {}
 
 void Workload::run() {
   awaiting_("every service to be ready");
@@ -98,40 +98,16 @@ bool Workload::wanted(const Step& step, Lane& lane) {
   return false;
 }
 
-void Workload::wait_steady(const std::string& before) {
-  awaiting_("services to come up again before step \"" + before + "\"");
-  services_.wait_steady(std::chrono::seconds(10));
-}
-
-void Workload::strike(const std::string& label) {
-  for (const auto& service : context_.scenario.services) {
-    const auto visit = context_.sites.visit({service.name, "step", label});
-    for (const auto& hit : visit.strikes) {
-      // Between two steps a service may still be at work on the last one. A crash in the middle of that would strike
-      // now here, now there; the places inside are what the syscall faults are for.
-      std::vector<std::string> busy;
-      wait_quiet(quiet_before_crash, std::chrono::seconds(2), busy);
-      const auto pid = services_.crash(service.name);
-      if (!pid) {
-        context_.fail("runner-failed", pid.error().text());
-      } else if (*pid > 0) {
-        context_.sites.fired(hit.index, {{"pid", *pid}, {"signal", 9}, {"before_step", label}});
-      }
-      wait_steady(label);
-    }
-  }
-}
-
 void Workload::run_step(const Step& step, Lane& lane) {
   if (!wanted(step, lane)) return;
   if (step.what == Step::Do::repeat) return repeat(step, lane);
   if (step.what == Step::Do::parallel) return parallel(step, lane);
-  wait_steady(step.label);
-  strike(step.label);
+  faults_.wait_steady(step.label);
+  faults_.strike(step.label);
   if (step.what == Step::Do::settle) return settle(lane.name, step.quiet, step.within);
   Outcome outcome;
   for (unsigned attempt = 0; attempt <= step.retries; ++attempt) {
-    if (attempt > 0) wait_steady(step.label);
+    if (attempt > 0) faults_.wait_steady(step.label);
     awaiting_("step \"" + step.label + "\"");
     outcome = step.what == Step::Do::request    ? request(step, lane)
               : step.what == Step::Do::exchange ? exchange(step, lane)
@@ -173,36 +149,10 @@ void Workload::parallel(const Step& step, Lane& lane) {
   }
 }
 
-Silence Workload::silence() const {
-  const std::lock_guard lock(silence_mutex_);
-  return silence_;
-}
-
-bool Workload::wait_quiet(std::chrono::nanoseconds quiet, std::chrono::nanoseconds within,
-                          std::vector<std::string>& busy) {
-  const auto is_busy = [&] {
-    busy = context_.activity.busy();
-    for (const auto& name : services_.moving()) busy.push_back("start " + name);
-    return !busy.empty();
-  };
-  QuietWait wait(quiet, within, silence());
-  for (;;) {
-    const auto answer =
-        wait.look(steady_clock::now(), context_.activity.last(), is_busy, [] { return anything_runs(); });
-    if (answer == QuietWait::Answer::late) is_busy();  // what it was late with
-    if (answer != QuietWait::Answer::wait) {
-      const std::lock_guard lock(silence_mutex_);
-      silence_ = wait.silence();
-      return answer == QuietWait::Answer::quiet;
-    }
-    services_.wait_change(wait.next());
-  }
-}
-
 void Workload::settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within) {
   awaiting_("the system to settle");
   std::vector<std::string> busy;
-  const bool settled = wait_quiet(quiet, within, busy);
+  const bool settled = quiescence_.wait(quiet, within, busy);
   std::sort(busy.begin(), busy.end());
   busy.erase(std::unique(busy.begin(), busy.end()), busy.end());
   context_.recorder.record(lane, events::settled,

@@ -2,13 +2,13 @@
 // until no service is on its way up, so that what a step meets does not depend on timing.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "node/leaf/child.hpp"
 #include "node/leaf/context.hpp"
-#include "node/leaf/quiet.hpp"
+#include "node/leaf/process_faults.hpp"
+#include "node/leaf/quiescence.hpp"
 #include "node/leaf/services.hpp"
 
 namespace leafcutter::node {
@@ -38,12 +38,6 @@ class Workload {
   void repeat(const scenarios::Step& step, Lane& lane);
   void parallel(const scenarios::Step& step, Lane& lane);
   bool wanted(const scenarios::Step& step, Lane& lane);
-  void strike(const std::string& label);
-  void wait_steady(const std::string& before);
-  /// Waits until nothing has moved for `quiet` and nothing is under way (see QuietWait); false when that took longer
-  /// than `within`, and `busy` says what is.
-  bool wait_quiet(std::chrono::nanoseconds quiet, std::chrono::nanoseconds within, std::vector<std::string>& busy);
-  Silence silence() const;
   void settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within);
   Outcome request(const scenarios::Step& step, const Lane& lane);
   Outcome exchange(const scenarios::Step& step, const Lane& lane);
@@ -56,8 +50,8 @@ class Workload {
   LeafContext& context_;
   Services& services_;
   std::function<void(const std::string&)> awaiting_;
-  mutable std::mutex silence_mutex_;
-  Silence silence_;  ///< as the last wait for quiet left it
+  Quiescence quiescence_;
+  ProcessFaults faults_;
 };
 
 /// Runs a command in the workload's network with the scenario's folder as working directory; called from a thread that

@@ -1,0 +1,159 @@
+#include "node/leaf/process_faults.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "node/leaf/standstill.hpp"
+
+namespace leafcutter::node {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds quiet_before_strike{25};
+
+/// A service that stands still until its time is over or it is gone. On the event loop's thread.
+class Pause : public std::enable_shared_from_this<Pause> {
+ public:
+  Pause(LeafContext& context, std::size_t fault, std::shared_ptr<Standstill> standstill, std::string busy)
+      : context_(context),
+        fault_(fault),
+        standstill_(std::move(standstill)),
+        busy_(std::move(busy)),
+        timer_(context.io) {}
+
+  void last_until(steady_clock::time_point end) {
+    timer_.expires_at(end);
+    timer_.async_wait([self = shared_from_this()](const auto&) { self->over(); });
+    standstill_->on_ended([self = shared_from_this()] { self->over(); });
+  }
+
+ private:
+  void over() {
+    if (std::exchange(over_, true)) return;
+    timer_.cancel();
+    const bool gone = standstill_->has_ended();
+    const auto running = standstill_->go_on();
+    context_.sites.undone(fault_, gone          ? "the service ended while it stood still"
+                                  : running > 0 ? "processes that run again: " + std::to_string(running)
+                                                : "its time is over; another pause still holds the service");
+    context_.activity.end(busy_);
+  }
+
+  LeafContext& context_;
+  std::size_t fault_;
+  std::shared_ptr<Standstill> standstill_;
+  std::string busy_;
+  asio::steady_timer timer_;
+  bool over_ = false;
+};
+
+std::chrono::nanoseconds duration_of(const scenarios::Fault& fault, const char* name) {
+  const auto parsed = base::parse_duration(fault.params.value(name, ""));
+  return parsed ? *parsed : std::chrono::nanoseconds(0);
+}
+
+}  // namespace
+
+ProcessFaults::ProcessFaults(LeafContext& context, Services& services, Quiescence& quiescence,
+                             std::function<void(const std::string&)> awaiting)
+    : context_(context), services_(services), quiescence_(quiescence), awaiting_(std::move(awaiting)) {}
+
+void ProcessFaults::wait_steady(const std::string& before) {
+  awaiting_("services to come up again before step \"" + before + "\"");
+  services_.wait_steady(std::chrono::seconds(10));
+}
+
+void ProcessFaults::strike(const std::string& label) {
+  for (const auto& service : context_.scenario.services) {
+    const auto visit = context_.sites.visit({service.name, "step", label});
+    for (const auto& hit : visit.strikes) {
+      // Between two steps a service may still be at work on the last one. A fault in the middle of that would strike
+      // now here, now there; the places inside are what the syscall faults are for.
+      std::vector<std::string> busy;
+      quiescence_.wait(quiet_before_strike, std::chrono::seconds(2), busy);
+      carry_out(hit, service.name, label);
+    }
+  }
+}
+
+void ProcessFaults::carry_out(const SiteBook::Strike& hit, const std::string& service, const std::string& label) {
+  const auto& kind = hit.fault.kind;
+  if (kind == "pause") return pause(hit, service, label);
+  if (kind == "crash" || kind == "power-loss") {
+    crash(hit, service, label, kind == "power-loss");
+  } else if (kind == "restart-storm") {
+    storm(hit, service, label);
+  } else {
+    context_.fail("runner-failed", "nothing carries out \"" + kind + "\" at a step of the workload");
+  }
+  wait_steady(label);
+}
+
+void ProcessFaults::crash(const SiteBook::Strike& hit, const std::string& service, const std::string& label,
+                          bool power_lost) {
+  const auto told = [&context = context_, index = hit.index, label](const Gone& gone) {
+    if (gone.pid <= 0) return;
+    Value evidence = {{"pid", gone.pid}, {"signal", 9}, {"before_step", label}};
+    if (!gone.lost.empty()) evidence["lost"] = gone.lost;
+    context.sites.fired(index, std::move(evidence));
+  };
+  if (const auto status = services_.crash(service, power_lost, told); !status)
+    context_.fail("runner-failed", status.error().text());
+}
+
+/// Written to by the event loop's thread while the workload's waits for it; outlives a wait that was given up.
+struct ProcessFaults::Storm {
+  std::size_t times = 0;
+  std::vector<pid_t> pids;
+  bool over = false;
+};
+
+void ProcessFaults::storm(const SiteBook::Strike& hit, const std::string& service, const std::string& label) {
+  auto storm = std::make_shared<Storm>();
+  storm->times = hit.fault.params.value("times", std::size_t{0});
+  const auto over = [&context = context_, index = hit.index, label, storm](const std::string& how) {
+    storm->over = true;
+    Value evidence = {{"times", storm->pids.size()}, {"pids", storm->pids}, {"before_step", label}};
+    if (!how.empty()) evidence["ended_early"] = how;
+    if (!storm->pids.empty()) context.sites.fired(index, std::move(evidence));
+  };
+  const auto told = [storm, over](const Gone& gone) {
+    if (gone.pid <= 0) return over("it did not run any more");
+    storm->pids.push_back(gone.pid);
+    // Before it can be ready again, which is what undoes the fault.
+    if (storm->pids.size() >= storm->times) return over("");
+    if (!gone.restarts) over("its restart policy leaves it down");
+  };
+  while (!storm->over) {
+    if (const auto status = services_.crash(service, false, told); !status)
+      return context_.fail("runner-failed", status.error().text());
+    if (storm->over) return;
+    awaiting_(service + " to be ready for the next kill of the restart storm before step \"" + label + "\"");
+    // As long as its readiness may take: the service gives up by itself, and the leaf has its own end.
+    services_.wait_steady(context_.job.timeout);
+    if (!services_.is_ready(service)) return over("it did not become ready again");
+  }
+}
+
+void ProcessFaults::pause(const SiteBook::Strike& hit, const std::string& service, const std::string& label) {
+  const auto running = services_.running(service);
+  if (!running.standstill) return;
+  // From before the first process stops: nobody may take the silence for quiescence.
+  const auto busy = "pause of " + service;
+  context_.activity.begin(busy);
+  const auto stopped = running.standstill->stop();
+  const auto since = steady_clock::now();
+  if (stopped == 0) return context_.activity.end(busy);
+  context_.sites.fired(hit.index, {{"pid", running.program}, {"processes", stopped}, {"before_step", label}});
+  const auto end = since + std::chrono::duration_cast<steady_clock::duration>(duration_of(hit.fault, "for"));
+  auto pause = std::make_shared<Pause>(context_, hit.index, running.standstill, busy);
+  asio::post(context_.io, [pause, end] { pause->last_until(end); });
+}
+
+}  // namespace leafcutter::node

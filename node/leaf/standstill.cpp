@@ -1,0 +1,192 @@
+#include "node/leaf/standstill.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace leafcutter::node {
+namespace {
+
+using base::UniqueFd;
+using std::chrono::steady_clock;
+
+/// A stopped thread is caught at its next step out of the kernel, which a processor that is taken may put off.
+constexpr std::chrono::seconds standstill_patience{2};
+constexpr int look_again_ms = 1;
+
+/// The entries of a folder below /proc that are numbers.
+std::vector<pid_t> numbers_in(int folder) {
+  std::vector<pid_t> found;
+  const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(copy), ::closedir);
+  if (!entries) {
+    ::close(copy);
+    return found;
+  }
+  while (const auto* entry = ::readdir(entries.get()))
+    if (const auto number = static_cast<pid_t>(std::atoi(entry->d_name)); number > 0) found.push_back(number);
+  return found;
+}
+
+UniqueFd folder_at(int parent, const std::string& name) {
+  return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// The state letter of a thread, see proc(5); 'X' when it is gone.
+char thread_state(int tasks, pid_t thread) {
+  const UniqueFd file(::openat(tasks, (std::to_string(thread) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> text{};
+  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return 'X';
+  // pid (name) state ...; the name may hold anything.
+  const auto* end = std::strrchr(text.data(), ')');
+  return end == nullptr || end[1] == '\0' ? 'X' : end[2];
+}
+
+struct States {
+  unsigned alive = 0;    ///< threads
+  unsigned stopped = 0;  ///< by a signal
+  unsigned moving = 0;   ///< neither stopped nor held inside the kernel
+};
+
+/// A thread that waits in the kernel for something no signal can take it away from (a held system call, a parent of
+/// vfork) stops before it comes back.
+States states_of(int process) {
+  States states;
+  const auto tasks = folder_at(process, "task");
+  if (!tasks) return states;
+  for (const auto thread : numbers_in(tasks.get())) {
+    const char state = thread_state(tasks.get(), thread);
+    if (state == 'Z' || state == 'X') continue;
+    ++states.alive;
+    if (state == 'T') ++states.stopped;
+    if (state != 'T' && state != 't' && state != 'D') ++states.moving;
+  }
+  return states;
+}
+
+bool send(int process, int signal) { return ::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0u) == 0; }
+
+}  // namespace
+
+base::Expected<std::shared_ptr<Standstill>> Standstill::of(pid_t init) {
+  UniqueFd folder(::open(("/proc/" + std::to_string(init)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return base::system_error("open the first process of a service in /proc", errno);
+  return std::shared_ptr<Standstill>(new Standstill(std::move(folder)));
+}
+
+/// The service's own /proc, which shows its processes and no others. Until that is mounted there is none: what is seen
+/// in its place is ours, with the whole leaf in it.
+UniqueFd Standstill::processes() const {
+  auto proc = folder_at(init_.get(), "root/proc");
+  struct stat ours {
+  }, theirs{};
+  if (!proc || ::stat("/proc", &ours) != 0 || ::fstat(proc.get(), &theirs) != 0 || ours.st_dev == theirs.st_dev)
+    return {};
+  return proc;
+}
+
+/// One round: how many processes there are; stops those that nobody stopped yet.
+unsigned Standstill::look(int proc, bool signalling) {
+  unsigned count = 0;
+  moving_ = 0;
+  for (const auto pid : numbers_in(proc)) {
+    if (pid == 1) continue;
+    const auto process = folder_at(proc, std::to_string(pid));
+    if (!process || by_themselves_.contains(pid)) continue;
+    const auto states = states_of(process.get());
+    if (states.alive == 0) continue;
+    if (signalling && !signalled_.contains(pid)) {
+      if (states.stopped == states.alive) {
+        by_themselves_.insert(pid);
+        continue;
+      }
+      if (!send(process.get(), SIGSTOP)) continue;  // it has ended
+      signalled_.insert(pid);
+      ++moving_;
+    } else if (states.moving > 0) {
+      ++moving_;
+    }
+    ++count;
+  }
+  return count;
+}
+
+unsigned Standstill::stop() {
+  const std::lock_guard lock(mutex_);
+  const auto proc = processes();
+  if (!proc) return 0;
+  if (holders_ == 0) {
+    signalled_.clear();
+    by_themselves_.clear();
+  }
+  // A process that is about to be stopped may still have made another: until a round finds nothing new.
+  const auto deadline = steady_clock::now() + standstill_patience;
+  unsigned count = look(proc.get(), true);
+  while (moving_ > 0 && steady_clock::now() < deadline) {
+    ::poll(nullptr, 0, look_again_ms);
+    count = look(proc.get(), true);
+  }
+  if (count > 0) ++holders_;
+  return count;
+}
+
+unsigned Standstill::let_go(int proc) const {
+  unsigned running = 0;
+  for (const auto pid : numbers_in(proc)) {
+    if (pid == 1 || by_themselves_.contains(pid)) continue;
+    const auto process = folder_at(proc, std::to_string(pid));
+    if (!process || states_of(process.get()).alive == 0 || !send(process.get(), SIGCONT)) continue;
+    // The signal itself makes it run: there is nothing to wait for.
+    const auto states = states_of(process.get());
+    if (states.alive > 0 && states.stopped == 0) ++running;
+  }
+  return running;
+}
+
+unsigned Standstill::go_on() {
+  const std::lock_guard lock(mutex_);
+  if (holders_ == 0 || --holders_ > 0) return 0;
+  const auto proc = processes();
+  return proc ? let_go(proc.get()) : 0;
+}
+
+void Standstill::ended() {
+  std::vector<std::function<void()>> told;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    told.swap(told_);
+  }
+  for (const auto& tell : told) tell();
+}
+
+bool Standstill::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+void Standstill::on_ended(std::function<void()> told) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) {
+      told_.push_back(std::move(told));
+      return;
+    }
+  }
+  told();
+}
+
+}  // namespace leafcutter::node
