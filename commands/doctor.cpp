@@ -13,8 +13,14 @@ int examine() {
   std::string text;
   bool all = true;
   for (const auto& capability : node::examine_host()) {
-    all = all && capability.seen;
-    text += fmt::format("{:<4} {:<20} {}\n", capability.seen ? "ok" : "NO", capability.name, capability.detail);
+    const bool extra = !capability.only_for.empty();
+    all = all && (capability.seen || extra);
+    text += fmt::format("{:<4} {:<20} {}\n",
+                        capability.seen ? "ok"
+                        : extra         ? "no"
+                                        : "NO",
+                        capability.name, capability.detail);
+    if (extra && !capability.seen) text += fmt::format("{:<25} needed for: {}\n", "", capability.only_for);
     if (!capability.remedy.empty()) text += fmt::format("{:<25} would do: {}\n", "", capability.remedy);
   }
   text += all ? "This host can run leaves.\n" : "This host cannot run leaves; see above.\n";

@@ -69,7 +69,7 @@ base::Expected<std::vector<std::string>> require_capabilities() {
   for (const auto& capability : node::examine_host()) {
     if (capability.seen)
       seen.push_back(capability.name);
-    else
+    else if (capability.only_for.empty())
       missing += "\n  " + capability.name + ": " + capability.detail +
                  (capability.remedy.empty() ? "" : "; " + capability.remedy);
   }

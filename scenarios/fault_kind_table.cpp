@@ -284,7 +284,7 @@ const std::vector<FaultKind>& fault_kinds() {
        .parameters = {{"count", Type::count, true, "how many processes and threads it may have"}},
        .evidence = "the limit read back from the running process",
        .undo = "with the process that was started",
-       .capability = "user-namespace",
+       .capability = "process-limit",
        .complexity = 1},
       {.name = "clock-offset",
        .mechanism = Mechanism::process,

@@ -64,8 +64,9 @@ base::Status check_param(const FaultKind& kind, const FaultParameter& parameter,
     }
     case Type::error_name: return check_error_name(where, value);
     case Type::count:
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() < parameter.least ||
-          value.get<std::uint64_t>() > parameter.most)
+      // A document's whole numbers are signed.
+      if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0) ||
+          value.get<std::uint64_t>() < parameter.least || value.get<std::uint64_t>() > parameter.most)
         return bad(where + "expected a whole number from " + std::to_string(parameter.least) +
                    (parameter.most < FaultParameter().most ? " to " + std::to_string(parameter.most) : ""));
       return base::ok();

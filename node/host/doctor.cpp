@@ -2,13 +2,19 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "node/host/remedy.hpp"
 #include "node/host/tests.hpp"
+#include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -20,10 +26,42 @@ Capability conclude(const std::string& name, const TestReport& report) {
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
+using SelfTest = TestReport (*)();
+
+/// What only some faults need: their kinds name it.
+constexpr std::pair<const char*, SelfTest> extra_tests[] = {{"time-namespace", test_time_namespace},
+                                                            {"process-limit", test_process_limit}};
+
+std::string kinds_that_need(const std::string& capability) {
+  std::vector<std::string> names;
+  for (const auto& kind : scenarios::fault_kinds())
+    if (kind.capability == capability) names.push_back(kind.name);
+  return base::join_names(names);
+}
+
+Capability examine_extra(const std::pair<const char*, SelfTest>& extra) {
+  auto capability = conclude(extra.first, extra.second());
+  capability.only_for = kinds_that_need(extra.first);
+  return capability;
+}
+
+/// Clocks that would be below zero are refused by the kernel.
+base::Status clocks_can_move(const scenarios::Fault& fault) {
+  const auto by = scenarios::parse_offset(fault.params.value("by", ""));
+  timespec up{};
+  ::clock_gettime(CLOCK_MONOTONIC, &up);
+  const auto since_boot = std::chrono::seconds(up.tv_sec);
+  if (!by || since_boot + *by >= std::chrono::nanoseconds(0)) return base::ok();
+  return base::Error{base::ErrorCode::unavailable,
+                     fault.text() + ": the clock of this host shows " + base::format_duration(since_boot) +
+                         " since it was started, and cannot be set back by more than that",
+                     {}};
+}
+
 }  // namespace
 
 std::vector<Capability> examine_host() {
-  static constexpr std::pair<const char*, TestReport (*)()> self_tests[] = {
+  static constexpr std::pair<const char*, SelfTest> self_tests[] = {
       {"user-namespace", test_user_namespace}, {"network-namespace", test_network_namespace},
       {"mount-proc", test_mount_proc},         {"read-only-root", test_read_only_root},
       {"syscall-notify", test_syscall_notify}, {"process-read", test_process_read},
@@ -31,10 +69,32 @@ std::vector<Capability> examine_host() {
   };
   std::vector<Capability> capabilities;
   for (const auto& [name, self_test] : self_tests) capabilities.push_back(conclude(name, self_test()));
+  for (const auto& extra : extra_tests) capabilities.push_back(examine_extra(extra));
   std::error_code failed;
   const auto folder = std::filesystem::temp_directory_path(failed);
   capabilities.push_back(examine_disk(failed ? "/tmp" : folder.string()));
   return capabilities;
+}
+
+base::Status can_carry_out(const scenarios::Plan& plan) {
+  std::map<std::string, Capability> examined;
+  for (const auto& fault : plan.faults) {
+    const auto* kind = scenarios::fault_kind(fault.kind);
+    const auto* extra = std::find_if(std::begin(extra_tests), std::end(extra_tests), [&](const auto& known) {
+      return kind != nullptr && kind->capability == known.first;
+    });
+    if (extra == std::end(extra_tests)) continue;
+    if (!examined.contains(extra->first)) examined[extra->first] = examine_extra(*extra);
+    const auto& capability = examined[extra->first];
+    if (!capability.seen)
+      return base::Error{base::ErrorCode::unavailable,
+                         fault.text() + " needs " + capability.name + ": " + capability.detail +
+                             (capability.remedy.empty() ? "" : "; what would do: " + capability.remedy),
+                         {}};
+    if (fault.kind == "clock-offset")
+      if (auto status = clocks_can_move(fault); !status) return status;
+  }
+  return base::ok();
 }
 
 Capability examine_disk(const std::string& folder, std::uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "node/host/tests.hpp"
 
@@ -136,11 +138,48 @@ void read_only_root(TestReport& report, void*) {
   report.saw("a folder could not be made in / and /tmp: the file system is read-only");
 }
 
+/// Set ahead, the clock of a child must be; a clock that nobody set shows that the namespace is a new one.
+void time_namespace(TestReport& report, void*) {
+  static constexpr time_t ahead = 1000;
+  if (!enter(report, CLONE_NEWTIME)) return;
+  if (!write_text("/proc/self/timens_offsets", "monotonic 1000 0\nboottime 1000 0\n"))
+    return report.failed("move the clocks of a time namespace");
+  timespec outside{};
+  ::clock_gettime(CLOCK_MONOTONIC, &outside);
+  const auto child = ::_Fork();
+  if (child < 0) return report.failed("fork into a time namespace");
+  if (child == 0) {
+    timespec inside{};
+    ::_exit(::clock_gettime(CLOCK_MONOTONIC, &inside) == 0 && inside.tv_sec >= outside.tv_sec + ahead ? 0 : 1);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return report.failed("see a clock that was moved", EIO);
+  report.saw("a process saw a monotonic clock 1000 s ahead");
+}
+
+/// As a service is: in a user namespace where nobody else is counted.
+void process_limit(TestReport& report, void*) {
+  if (!enter(report, CLONE_NEWUTS)) return;
+  const rlimit alone{1, 1};
+  if (::setrlimit(RLIMIT_NPROC, &alone) != 0) return report.failed("set RLIMIT_NPROC");
+  const auto child = ::_Fork();
+  if (child == 0) ::_exit(0);
+  if (child < 0 && errno == EAGAIN) return report.saw("a second process was refused to a user with a limit of one");
+  if (child < 0) return report.failed("fork under a limit of processes");
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  report.failed("have a second process refused under a limit of one", EOPNOTSUPP);
+}
+
 }  // namespace
 
 TestReport test_user_namespace() { return run_self_test(user_namespace); }
 TestReport test_network_namespace() { return run_self_test(network_namespace); }
 TestReport test_mount_proc() { return run_self_test(mount_proc); }
 TestReport test_read_only_root() { return run_self_test(read_only_root); }
+TestReport test_time_namespace() { return run_self_test(time_namespace); }
+TestReport test_process_limit() { return run_self_test(process_limit); }
 
 }  // namespace leafcutter::node

@@ -95,6 +95,18 @@ std::string remedy_for(const std::string& capability, int error) {
     return "Linux 5.5 or newer on x86-64 with CONFIG_SECCOMP_FILTER, and no other seccomp listener around this process";
   }
   if (capability == "process-read" || capability == "pidfd-getfd") return for_process_access();
+  if (capability == "time-namespace") {
+    if (error == ENOSPC)
+      return "raise the limit: sysctl user.max_time_namespaces=10000 (it is " + sysctl("user/max_time_namespaces") +
+             ")";
+    if (error == EINVAL || error == ENOENT) return "Linux 5.6 or newer with CONFIG_TIME_NS";
+    return for_user_namespace(error);
+  }
+  if (capability == "process-limit") {
+    if (error == EOPNOTSUPP)
+      return "run leafcutter as another user than root, whom the kernel exempts from limits of processes";
+    return for_user_namespace(error);
+  }
   if (capability == "ipc") return "a writable folder for temporary files with a short path: set TMPDIR";
   return "";
 }

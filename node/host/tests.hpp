@@ -13,5 +13,7 @@ TestReport test_syscall_notify();
 TestReport test_process_read();
 TestReport test_pidfd_getfd();
 TestReport test_ipc();
+TestReport test_time_namespace();
+TestReport test_process_limit();
 
 }  // namespace leafcutter::node

@@ -91,6 +91,7 @@ base::Expected<std::shared_ptr<Child>> Child::start(asio::io_context& io, const 
 
 pid_t Child::pid() const { return state_->process.pid(); }
 pid_t Child::program() { return state_->process.program(); }
+const StartEvidence& Child::start_evidence() const { return state_->process.start_evidence(); }
 void Child::kill() { state_->process.kill(); }
 base::UniqueFd Child::take_listener() { return std::move(state_->process.listener()); }
 

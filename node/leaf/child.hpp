@@ -25,6 +25,7 @@ class Child {
 
   pid_t pid() const;
   pid_t program();  ///< see Process::program
+  const StartEvidence& start_evidence() const;
   void kill();
   base::UniqueFd take_listener();
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "node/host/doctor.hpp"
 #include "node/leaf/checks.hpp"
 #include "node/leaf/context.hpp"
 #include "node/leaf/isolation.hpp"
@@ -207,6 +208,7 @@ int run(const LeafStart& start, steady_clock::time_point began) {
   if (auto status = enter_isolation(isolation_of(start)); !status) return report(start.job, status.error());
   auto watch = EventWatch::create(start.job.plan);
   if (!watch) return report(start.job, watch.error());
+  if (auto status = can_carry_out(start.job.plan); !status) return report(start.job, status.error());
   auto network = Network::create(start.scenario);
   if (!network) return report(start.job, network.error());
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));

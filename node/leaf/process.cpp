@@ -16,6 +16,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "node/syscalls/filter.hpp"
@@ -25,7 +27,7 @@ namespace {
 
 using base::UniqueFd;
 
-enum class Stage : int { begins, ended, network, proc, fork, folder, filter, exec };
+enum class Stage : int { begins, ended, network, proc, clocks, fork, folder, user, filter, exec };
 
 /// What the init and the program tell through their socket: that the program is about to be executed, a wait status, or
 /// the step that failed and errno. The kernel adds the sender's pid as the reader's namespace knows it.
@@ -38,8 +40,10 @@ const char* text(Stage stage) {
   switch (stage) {
     case Stage::network: return "enter its network";
     case Stage::proc: return "mount /proc";
+    case Stage::clocks: return "move its clocks in a time namespace";
     case Stage::fork: return "fork";
     case Stage::folder: return "enter its folder";
+    case Stage::user: return "enter a user namespace of its own";
     case Stage::filter: return "install the system call filter";
     default: return "execute";
   }
@@ -53,6 +57,9 @@ struct Prepared {
   const char* folder = nullptr;
   int network = -1;
   const std::vector<sock_filter>* filter = nullptr;
+  std::string_view clock_offsets;  ///< empty: the host's clocks
+  bool own_user = false;
+  const Hold* hold = nullptr;  ///< null: it is not held
   std::array<int, 4> pipes{};  ///< standard output, standard error, reports, filter socket (or -1)
 };
 
@@ -91,9 +98,34 @@ void limit_core_dumps() {
   ::setrlimit(RLIMIT_CORE, &limit);
 }
 
+/// Returns an errno or 0.
+int write_own(const char* path, std::string_view text) {
+  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const auto written = ::write(fd, text.data(), text.size());
+  const int error = written < 0 ? errno : 0;
+  ::close(fd);
+  return error;
+}
+
+/// Holds for what is forked from here on.
+int move_clocks(std::string_view offsets) {
+  return ::unshare(CLONE_NEWTIME) != 0 ? errno : write_own("/proc/self/timens_offsets", offsets);
+}
+
+/// The same user as before, counted apart.
+int enter_own_user() {
+  if (::unshare(CLONE_NEWUSER) != 0) return errno;
+  if (const int error = write_own("/proc/self/setgroups", "deny"); error != 0) return error;
+  if (const int error = write_own("/proc/self/uid_map", "1000 1000 1"); error != 0) return error;
+  return write_own("/proc/self/gid_map", "1000 1000 1");
+}
+
 [[noreturn]] void run_program(const Prepared& prepared) {
   ::setsid();
   if (::chdir(prepared.folder) != 0) fail(Stage::folder, errno);
+  if (prepared.own_user)
+    if (const int error = enter_own_user(); error != 0) fail(Stage::user, error);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   limit_core_dumps();
   ::fcntl(report_fd, F_SETFD, FD_CLOEXEC);
@@ -103,6 +135,7 @@ void limit_core_dumps() {
     if (const int error = install_filter(*prepared.filter, filter_fd, Keeper::parent); error != 0)
       fail(Stage::filter, error);
   }
+  if (prepared.hold != nullptr) prepared.hold->wait();
   ::execve(prepared.program, prepared.argv, prepared.environment);
   fail(Stage::exec, errno);
 }
@@ -113,6 +146,8 @@ void limit_core_dumps() {
   keep_descriptors(prepared);
   if (entered != 0) fail(Stage::network, error);
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) fail(Stage::proc, errno);
+  if (!prepared.clock_offsets.empty())
+    if (const int failed = move_clocks(prepared.clock_offsets); failed != 0) fail(Stage::clocks, failed);
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -211,12 +246,22 @@ base::Expected<Process> Process::start(const Spawn& spawn) {
   const auto program = find_program(arguments.at(0), path == spawn.environment.end() ? "" : path->second);
   const auto argv = pointers(arguments);
   const auto environment = pointers(variables);
+  std::optional<Hold> hold;
+  if (spawn.conditions.any()) {
+    auto made = Hold::make();
+    if (!made) return made.error();
+    hold.emplace(std::move(*made));
+  }
+  const auto offsets = spawn.conditions.clock_offset ? offsets_text(*spawn.conditions.clock_offset) : std::string();
   const Prepared prepared{program.c_str(),
                           argv.data(),
                           environment.data(),
                           spawn.folder.c_str(),
                           spawn.network,
                           &spawn.filter,
+                          offsets,
+                          spawn.conditions.own_user(),
+                          hold ? &*hold : nullptr,
                           {output->write.get(), errors->write.get(), telling.get(), theirs.get()}};
   int handle = -1;
   clone_args args{};
@@ -236,13 +281,31 @@ base::Expected<Process> Process::start(const Spawn& spawn) {
   theirs.reset();
   if (!spawn.filter.empty()) {
     auto listener = receive_listener(ours.get());
-    if (!listener) {
-      process.kill();
-      return listener.error();
-    }
+    if (!listener) return process.never_began(listener.error());
     process.listener_.reset(*listener);
   }
+  if (hold)
+    if (auto status = process.impose_conditions(spawn.conditions, *hold); !status)
+      return process.never_began(status.error());
   return process;
+}
+
+base::Status Process::impose_conditions(const StartConditions& conditions, const Hold& hold) {
+  if (auto status = hold.await_held(handle_.get()); !status) return status.error();
+  if (program() <= 0) return base::Error{base::ErrorCode::internal, "a held program has not said that it begins", {}};
+  auto evidence = impose(conditions, program_);
+  if (!evidence) return evidence.error();
+  evidence_ = std::move(*evidence);
+  hold.release();
+  return base::ok();
+}
+
+/// What is left of it is taken away; it may have said itself why it could not begin.
+base::Error Process::never_began(const base::Error& error) {
+  kill();
+  const auto ending = reap();
+  if (ending.error.empty() || error.code == base::ErrorCode::unavailable) return error;
+  return {base::ErrorCode::unavailable, ending.error, {}};
 }
 
 void Process::kill() const { ::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0u); }

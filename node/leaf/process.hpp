@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "node/leaf/start_conditions.hpp"
 
 namespace leafcutter::node {
 
@@ -20,6 +21,7 @@ struct Spawn {
   std::string folder;               ///< working directory
   int network = -1;                 ///< descriptor of the network namespace
   std::vector<sock_filter> filter;  ///< empty: none; else its listener is in Process::listener
+  StartConditions conditions = {};
 };
 
 /// How a program ended.
@@ -31,8 +33,8 @@ struct Ending {
 
 class Process {
  public:
-  /// Called from the leaf's main thread. Blocks only while a filter is handed over. Errors: io, unavailable (the
-  /// filter).
+  /// Called from the leaf's main thread. Blocks only while a filter is handed over and while conditions are imposed.
+  /// Errors: io, unavailable (the filter, a condition).
   static base::Expected<Process> start(const Spawn& spawn);
 
   Process(Process&&) noexcept = default;
@@ -43,6 +45,9 @@ class Process {
   base::UniqueFd& output() { return output_; }  ///< non-blocking
   base::UniqueFd& errors() { return errors_; }
   base::UniqueFd& listener() { return listener_; }
+
+  /// Of the conditions it was started with.
+  const StartEvidence& start_evidence() const { return evidence_; }
 
   /// SIGKILL to all of it, from any thread.
   void kill() const;
@@ -55,7 +60,11 @@ class Process {
 
  private:
   Process() = default;
+  base::Status impose_conditions(const StartConditions& conditions, const Hold& hold);
+  base::Error never_began(const base::Error& error);
+
   pid_t pid_ = -1, program_ = 0;
+  StartEvidence evidence_;
   base::UniqueFd handle_, output_, errors_, reports_, listener_;
 };
 

@@ -31,7 +31,11 @@ std::int64_t milliseconds(Duration duration) {
 }  // namespace
 
 Service::Service(LeafContext& context, const scenarios::Service& model, OnChange on_change)
-    : context_(context), model_(model), on_change_(std::move(on_change)), deadline_(context.io) {
+    : context_(context),
+      model_(model),
+      on_change_(std::move(on_change)),
+      start_faults_(context, model.name),
+      deadline_(context.io) {
   if (model.ready.by == scenarios::Readiness::By::log)
     ready_line_ = std::make_unique<RE2>(model.ready.pattern, RE2::Quiet);
 }
@@ -115,6 +119,7 @@ void Service::launch() {
   context_.recorder.record(model_.name, events::start, {{"attempt", attempt_}, {"argv", spawn->argv}});
   record_in_kernel(filtered, context_.sites);
   started_ = steady_clock::now();
+  spawn->conditions = start_faults_.about_to_start();
   auto self = shared_from_this();
   auto child = Child::start(
       context_.io, *spawn, [self](Child::Stream stream, std::string_view bytes) { self->read(stream, bytes); },
@@ -123,6 +128,7 @@ void Service::launch() {
     return context_.fail(child.error().code == base::ErrorCode::unavailable ? "unavailable" : "runner-failed",
                          "start of " + model_.name + ": " + child.error().text());
   child_ = std::move(*child);
+  start_faults_.started(child_->start_evidence());
   fate_ = std::make_shared<Fate>();
   auto standstill = Standstill::of(child_->pid());
   if (!standstill) return context_.fail("runner-failed", "start of " + model_.name + ": " + standstill.error().text());
@@ -281,6 +287,7 @@ void Service::ended(const Ending& ending) {
   attrs[ending.signal != 0 ? "signal" : "status"] = ending.signal != 0 ? ending.signal : ending.status;
   if (!ending.error.empty()) attrs["detail"] = ending.error;
   context_.recorder.record(model_.name, events::exit, std::move(attrs));
+  start_faults_.ended();
 
   const bool crashed = injected_ || ending.signal != 0 || ending.status != 0;
   const bool restart = (model_.restart.on == On::any_exit || (model_.restart.on == On::crash && crashed)) &&

@@ -14,6 +14,7 @@
 #include "node/leaf/fate.hpp"
 #include "node/leaf/probe.hpp"
 #include "node/leaf/standstill.hpp"
+#include "node/leaf/start_faults.hpp"
 #include "node/syscalls/supervisor.hpp"
 
 namespace re2 {
@@ -104,6 +105,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::string partial_[2];
   std::chrono::steady_clock::time_point started_;
   std::shared_ptr<Child> child_;
+  StartFaults start_faults_;
   std::shared_ptr<Standstill> standstill_;
   std::shared_ptr<Fate> fate_;
   std::unique_ptr<Supervisor> supervisor_;

@@ -78,6 +78,48 @@ std::size_t open_descriptors() {
   return count;
 }
 
+/// User 0 of the host itself, not of a container with users of its own.
+bool is_root_of_the_host() {
+  const auto map = base::read_file("/proc/self/uid_map");
+  std::istringstream text(map ? *map : "");
+  unsigned inside = 1, outside = 1;
+  return ::getuid() == 0 && text >> inside >> outside && inside == 0 && outside == 0;
+}
+
+scenarios::Plan one_start_fault(const std::string& kind, protocols::Value params) {
+  scenarios::Plan plan;
+  plan.faults.push_back({kind, {"shop", "start", "start"}, 1, std::move(params), {}});
+  return plan;
+}
+
+TEST(Doctor, SaysAtPlanTimeWhatThisHostCannotCarryOut) {
+  EXPECT_TRUE(can_carry_out({}).ok());
+  EXPECT_TRUE(can_carry_out(one_start_fault("limit-files", {{"count", 16}})).ok());
+  EXPECT_TRUE(can_carry_out(one_start_fault("clock-offset", {{"by", "5m"}})).ok());
+  const auto longer = can_carry_out(one_start_fault("clock-offset", {{"by", "-800000h"}}));
+  ASSERT_FALSE(longer.ok());
+  EXPECT_EQ(longer.error().code, base::ErrorCode::unavailable);
+  EXPECT_THAT(longer.error().text(), testing::HasSubstr("cannot be set back by more than that"));
+  const auto limited = can_carry_out(one_start_fault("limit-processes", {{"count", 4}}));
+  EXPECT_EQ(limited.ok(), !is_root_of_the_host());
+  if (!limited.ok()) {
+    EXPECT_EQ(limited.error().code, base::ErrorCode::unavailable);
+    EXPECT_THAT(limited.error().text(),
+                testing::HasSubstr(
+                    "limit-processes(count=4) at shop start start #1 needs process-limit: have a second process"));
+  }
+}
+
+TEST(Doctor, DoesNotSeeTimeNamespacesThatAreForbidden) {
+  const auto found =
+      examined_after([] { return become_root_inside(0) && write_file("/proc/sys/user/max_time_namespaces", "0"); });
+  ASSERT_EQ(found.size(), 11u);
+  EXPECT_FALSE(found.at("time-namespace").seen);
+  EXPECT_THAT(found.at("time-namespace").detail, testing::HasSubstr("No space left"));
+  EXPECT_THAT(found.at("time-namespace").remedy, testing::HasSubstr("user.max_time_namespaces=10000 (it is 0)"));
+  EXPECT_TRUE(found.at("user-namespace").seen);
+}
+
 TEST(Doctor, SeesEverythingOnAHostThatHasIt) {
   const auto begin = std::chrono::steady_clock::now();
   const auto capabilities = examine_host();
@@ -85,12 +127,22 @@ TEST(Doctor, SeesEverythingOnAHostThatHasIt) {
   std::vector<std::string> names;
   for (const auto& c : capabilities) {
     names.push_back(c.name);
+    EXPECT_EQ(c.only_for, c.name == "time-namespace"  ? "clock-offset"
+                          : c.name == "process-limit" ? "limit-processes"
+                                                      : "");
+    if (c.name == "process-limit" && is_root_of_the_host()) {
+      EXPECT_FALSE(c.seen) << "the kernel exempts it";
+      EXPECT_THAT(c.detail, testing::HasSubstr("have a second process refused under a limit of one"));
+      EXPECT_THAT(c.remedy, testing::HasSubstr("run leafcutter as another user than root"));
+      continue;
+    }
     EXPECT_TRUE(c.seen) << c.name << ": " << c.detail << "; " << c.remedy;
     EXPECT_FALSE(c.detail.empty()) << c.name;
     EXPECT_EQ(c.remedy, "") << c.name;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"user-namespace", "network-namespace", "mount-proc", "read-only-root",
-                                             "syscall-notify", "process-read", "pidfd-getfd", "ipc", "disk-space"}));
+                                             "syscall-notify", "process-read", "pidfd-getfd", "ipc", "time-namespace",
+                                             "process-limit", "disk-space"}));
 }
 
 TEST(Doctor, LeavesNothingBehind) {
@@ -116,7 +168,7 @@ TEST(Doctor, LeavesNothingBehind) {
 TEST(Doctor, DoesNotSeeUserNamespacesThatAreForbidden) {
   const auto found =
       examined_after([] { return become_root_inside(0) && write_file("/proc/sys/user/max_user_namespaces", "0"); });
-  ASSERT_EQ(found.size(), 9u);
+  ASSERT_EQ(found.size(), 11u);
   for (const auto* name : {"user-namespace", "network-namespace", "mount-proc", "read-only-root"})
     EXPECT_FALSE(found.at(name).seen) << name;
   EXPECT_THAT(found.at("user-namespace").detail, testing::HasSubstr("unshare a user namespace: No space left"));
@@ -130,7 +182,7 @@ TEST(Doctor, DoesNotSeeANewProcWhereItIsMasked) {
     return become_root_inside(CLONE_NEWNS) && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
            ::mount("/dev/null", "/proc/version", nullptr, MS_BIND, nullptr) == 0;
   });
-  ASSERT_EQ(found.size(), 9u);
+  ASSERT_EQ(found.size(), 11u);
   EXPECT_TRUE(found.at("user-namespace").seen);
   EXPECT_FALSE(found.at("mount-proc").seen);
   EXPECT_THAT(found.at("mount-proc").remedy, testing::HasSubstr("systempaths=unconfined"));
@@ -151,7 +203,7 @@ TEST(Doctor, DoesNotSeeNotificationsUnderAnotherListener) {
     ::close(pair[0]);
     return install_filter(*filter, pair[1]) == 0;
   });
-  ASSERT_EQ(found.size(), 9u);
+  ASSERT_EQ(found.size(), 11u);
   EXPECT_FALSE(found.at("syscall-notify").seen);
   EXPECT_THAT(found.at("syscall-notify").detail, testing::HasSubstr("already has a seccomp listener"));
   EXPECT_TRUE(found.at("process-read").seen);
@@ -166,7 +218,7 @@ TEST(Doctor, DoesNotSeeProcessAccessThatIsDenied) {
     ::seccomp_release(context);
     return loaded;
   });
-  ASSERT_EQ(found.size(), 9u);
+  ASSERT_EQ(found.size(), 11u);
   EXPECT_FALSE(found.at("process-read").seen);
   EXPECT_FALSE(found.at("pidfd-getfd").seen);
   EXPECT_FALSE(found.at("process-read").remedy.empty());
