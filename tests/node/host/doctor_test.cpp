@@ -190,7 +190,7 @@ TEST(Doctor, DoesNotSeeANewProcWhereItIsMasked) {
 
 TEST(Doctor, DoesNotSeeNotificationsUnderAnotherListener) {
   const auto found = examined_after([] {
-    const auto filter = build_filter({"rename"});
+    const auto filter = build_filter({.families = {"rename"}});
     int pair[2];
     if (!filter || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return false;
     const auto keeper = ::fork();
