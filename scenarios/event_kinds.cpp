@@ -66,6 +66,7 @@ std::vector<EventKind> service_kinds() {
         {"status", "its exit status, when it exited"},
         {"signal", "the signal that killed it, when one did"},
         {"injected", "whether a fault killed it"},
+        {"lost", "with a power loss: what was gone", true},
         {"detail", "why it could not be executed"}}},
       {events::log,
        "A service wrote a line.",

@@ -42,7 +42,7 @@ inline constexpr const char* fault_undone = "fault.undone";  ///< fault, how
 // --- services (lane: the service) ---
 inline constexpr const char* start = "start";      ///< attempt, argv
 inline constexpr const char* ready = "ready";      ///< attempt, after_ms
-inline constexpr const char* exit = "exit";        ///< attempt, status or signal, injected
+inline constexpr const char* exit = "exit";        ///< attempt, status or signal, injected, lost
 inline constexpr const char* log = "log";          ///< stream, line
 inline constexpr const char* syscall = "syscall";  ///< call, family, resource, path, n, injected
 inline constexpr const char* unresolved = "unresolved";  ///< call, family, n, why

@@ -25,6 +25,7 @@ struct LeafContext {
   Activity& activity;
   Value variables;  ///< what `${...}` can name outside of a service
   std::atomic<bool>& fault_fired;
+  int image_folder = -1;           ///< where durable images are kept; -1: the plan needs none
   std::uint64_t log_lines = 1000;  ///< that may still be recorded (main thread)
   std::uint64_t log_lines_dropped = 0;
   /// Ends the leaf as INFRA: a reason's name and what was found. From any thread; the first one counts.

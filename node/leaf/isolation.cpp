@@ -211,6 +211,17 @@ Status build_root(const IsolationPlan& plan) {
 
 }  // namespace
 
+base::Expected<UniqueFd> make_hidden_folder(const std::string& name) {
+  const auto path = std::string(leaf_data_root) + "/" + name;
+  if (::mkdir(path.c_str(), 0700) != 0) return refused("create " + path, errno);
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return refused("open " + path, errno);
+  // What is mounted here goes to every process of the leaf, and none of them may take it off.
+  if (::mount("hidden", path.c_str(), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0") != 0)
+    return refused("hide " + path, errno);
+  return folder;
+}
+
 Status enter_isolation(const IsolationPlan& plan) {
   if (auto status = map_user(plan.host_uid, plan.host_gid); !status) return status;
   if (auto status = build_root(plan); !status) return status;

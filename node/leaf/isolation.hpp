@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 
 namespace leafcutter::node {
 
@@ -21,6 +22,11 @@ struct IsolationPlan {
   std::vector<std::pair<std::string, std::string>> hosts;  ///< address, name
   std::vector<std::string> data_folders;                   ///< service names
 };
+
+/// A folder beside the data folders, in the same file system, that only the holder of the descriptor can get at: what
+/// others see in its place is empty and read-only. Before anything is started that must not see it. Errors:
+/// unavailable.
+base::Expected<base::UniqueFd> make_hidden_folder(const std::string& name);
 
 /// Called once in the clone, while it has a single thread. Errors: unavailable, with the step that the kernel refused.
 base::Status enter_isolation(const IsolationPlan& plan);

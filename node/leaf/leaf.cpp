@@ -13,6 +13,7 @@
 #include "node/host/doctor.hpp"
 #include "node/leaf/checks.hpp"
 #include "node/leaf/context.hpp"
+#include "node/leaf/durability.hpp"
 #include "node/leaf/isolation.hpp"
 #include "node/leaf/outbox.hpp"
 #include "node/leaf/services.hpp"
@@ -33,10 +34,18 @@ constexpr std::chrono::seconds last_ack_patience{10};
 /// One leaf inside its isolation. It is never destroyed: the process ends while its threads still run.
 class Leaf {
  public:
-  Leaf(const LeafStart& start, steady_clock::time_point began, Network network, EventWatch watch)
+  /// What can fail to be made.
+  struct Parts {
+    Network network;
+    EventWatch watch;
+    base::UniqueFd images;  ///< see LeafContext::image_folder
+  };
+
+  Leaf(const LeafStart& start, steady_clock::time_point began, Parts parts)
       : scenario_(start.scenario),
-        network_(std::move(network)),
-        watch_(std::move(watch)),
+        network_(std::move(parts.network)),
+        watch_(std::move(parts.watch)),
+        images_(std::move(parts.images)),
         outbox_(start.job.events_endpoint, start.job.execution),
         clock_([began] { return std::chrono::nanoseconds(steady_clock::now() - began); }),
         recorder_(clock_, [this](Event event) { take(std::move(event)); }),
@@ -50,6 +59,7 @@ class Leaf {
                  .activity = activity_,
                  .variables = service_variables(scenario_),
                  .fault_fired = fault_fired_,
+                 .image_folder = images_.get(),
                  .fail = {}},
         services_(context_),
         timeout_(io_, began + std::chrono::duration_cast<steady_clock::duration>(start.job.timeout)) {
@@ -159,6 +169,7 @@ class Leaf {
   asio::io_context io_{1};
   Network network_;
   EventWatch watch_;  ///< under the recorder's lock
+  const base::UniqueFd images_;
   Activity activity_;
   std::atomic<bool> fault_fired_{false};
   Outbox outbox_;
@@ -209,12 +220,18 @@ int run(const LeafStart& start, steady_clock::time_point began) {
   auto watch = EventWatch::create(start.job.plan);
   if (!watch) return report(start.job, watch.error());
   if (auto status = can_carry_out(start.job.plan); !status) return report(start.job, status.error());
+  base::UniqueFd images;
+  if (needs_image(start.job.plan)) {
+    auto made = make_hidden_folder(image_root);
+    if (!made) return report(start.job, made.error());
+    images = std::move(*made);
+  }
   auto network = Network::create(start.scenario);
   if (!network) return report(start.job, network.error());
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));
   // Owned by the process, which ends before it: see Leaf.
-  auto* leaf =
-      new Leaf(start, began, std::move(*network), std::move(*watch));  // NOLINT(cppcoreguidelines-owning-memory)
+  Leaf::Parts parts{std::move(*network), std::move(*watch), std::move(images)};
+  auto* leaf = new Leaf(start, began, std::move(parts));  // NOLINT(cppcoreguidelines-owning-memory)
   return leaf->run();
 }
 

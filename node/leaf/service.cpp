@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "node/leaf/durability.hpp"
 #include "node/leaf/supervision.hpp"
 #include "node/leaf/text.hpp"
 #include "node/syscalls/filter.hpp"
@@ -112,6 +113,11 @@ void Service::launch() {
       return context_.fail("runner-failed", "system call filter of " + model_.name + ": " + filter.error().text());
     spawn->filter = std::move(*filter);
   }
+  if (needs_image(context_.job.plan, model_.name) && !image_) {
+    auto image = make_image(context_, model_.name);
+    if (!image) return context_.fail("runner-failed", "durable image of " + model_.name + ": " + image.error().text());
+    image_ = std::move(*image);
+  }
   ++attempt_;
   injected_ = false;
   power_lost_ = false;
@@ -152,8 +158,8 @@ void Service::supervise(base::UniqueFd listener, const std::vector<std::string>&
       self->context_.fail("runner-failed", self->model_.name + " was still there 10 s after SIGKILL");
   };
   auto context = supervision_of(context_, model_.name, families, std::move(crash));
-  context.stop = [standstill = standstill_] { return standstill->stop(); };
-  context.go_on = [standstill = standstill_] { standstill->go_on(); };
+  let_it_pause(context, context_, standstill_);
+  context.image = image_;
   supervisor_ = std::make_unique<Supervisor>(std::move(listener), std::move(context));
 }
 
@@ -230,7 +236,7 @@ void Service::became_ready(unsigned attempt) {
       const auto& fault = context_.job.plan.faults[i];
       const auto* kind = scenarios::fault_kind(fault.kind);
       if (fault.site.lane == model_.name && kind != nullptr && kind->kills)
-        context_.sites.undone(i, "restarted and ready again");
+        context_.sites.undone(i, loss_.empty() ? "restarted and ready again" : "restarted and ready again; " + loss_);
     }
   change(ServiceState::ready);
 }
@@ -286,6 +292,8 @@ void Service::ended(const Ending& ending) {
   Value attrs = {{"attempt", attempt_}, {"injected", injected_}};
   attrs[ending.signal != 0 ? "signal" : "status"] = ending.signal != 0 ? ending.signal : ending.status;
   if (!ending.error.empty()) attrs["detail"] = ending.error;
+  const auto lost = lose_power_if_asked();
+  if (!lost.empty()) attrs["lost"] = lost;
   context_.recorder.record(model_.name, events::exit, std::move(attrs));
   start_faults_.ended();
 
@@ -302,10 +310,27 @@ void Service::ended(const Ending& ending) {
   } else {
     stay_down(why);
   }
-  for (const auto& told : std::exchange(crashing_, {})) told({pid, restart, Value::object()});
+  for (const auto& told : std::exchange(crashing_, {})) told({pid, restart, lost});
   fate_->conclude();
   supervisor_.reset();
   if (restart) launch();
+}
+
+/// Nobody has a file of the service open, and its supervisor does nothing.
+Value Service::lose_power_if_asked() {
+  loss_.clear();
+  if (!power_lost_ && !fate_->power_lost()) return Value::object();
+  if (!image_) {
+    context_.fail("runner-failed", "power loss of " + model_.name + ": nobody kept what is durable");
+    return Value::object();
+  }
+  auto lost = lose_power(*image_);
+  if (!lost) {
+    context_.fail("runner-failed", "power loss of " + model_.name + ": " + lost.error().text());
+    return Value::object();
+  }
+  loss_ = lost->value("text", "");
+  return *lost;
 }
 
 void Service::stay_down(const std::string& why) {

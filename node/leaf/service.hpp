@@ -89,6 +89,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void line(Child::Stream stream, std::string_view text);
   void supervise(base::UniqueFd listener, const std::vector<std::string>& families);
   void ended(const Ending& ending);
+  Value lose_power_if_asked();
   void stay_down(const std::string& why);
 
   LeafContext& context_;
@@ -109,6 +110,8 @@ class Service : public std::enable_shared_from_this<Service> {
   std::shared_ptr<Standstill> standstill_;
   std::shared_ptr<Fate> fate_;
   std::unique_ptr<Supervisor> supervisor_;
+  std::shared_ptr<DurableImage> image_;  ///< null: nobody needs to know what is durable
+  std::string loss_;                     ///< by the power loss that the running attempt came after
   std::shared_ptr<Probe> probe_;
   boost::asio::steady_timer deadline_;
   std::unique_ptr<re2::RE2> ready_line_;

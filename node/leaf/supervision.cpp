@@ -1,10 +1,55 @@
 #include "node/leaf/supervision.hpp"
 
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
+namespace {
+
+/// The one hold that a supervisor has on its service, however many of its faults want it.
+class SupervisedPause : public std::enable_shared_from_this<SupervisedPause> {
+ public:
+  SupervisedPause(Activity& activity, const std::string& service, std::shared_ptr<Standstill> standstill)
+      : activity_(activity), busy_("pause of " + service), standstill_(std::move(standstill)) {}
+
+  unsigned stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      activity_.begin(busy_);
+      const auto stopped = standstill_->stop();
+      if (stopped == 0 || held_) {
+        if (stopped > 0) standstill_->go_on();  // one hold is enough
+        activity_.end(busy_);
+        return stopped;
+      }
+      held_ = true;
+      stopped_ = stopped;
+    }
+    standstill_->on_ended([self = shared_from_this()] { self->end(); });  // which may be now
+    return stopped_;
+  }
+
+  /// Also when the service has ended by itself.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(held_, false)) return;
+    standstill_->go_on();
+    activity_.end(busy_);
+  }
+
+ private:
+  Activity& activity_;
+  const std::string busy_;
+  const std::shared_ptr<Standstill> standstill_;
+  std::mutex mutex_;
+  bool held_ = false;
+  unsigned stopped_ = 0;
+};
+
+}  // namespace
 
 std::vector<std::string> watched_families(const scenarios::Scenario& scenario, const scenarios::Plan& plan,
                                           const std::string& service) {
@@ -52,6 +97,12 @@ SupervisorContext supervision_of(LeafContext& context, const std::string& servic
     fail("runner-failed", "supervisor of " + service + ": " + why);
   };
   return out;
+}
+
+void let_it_pause(SupervisorContext& supervisor, LeafContext& context, const std::shared_ptr<Standstill>& standstill) {
+  auto pause = std::make_shared<SupervisedPause>(context.activity, supervisor.service, standstill);
+  supervisor.stop = [pause] { return pause->stop(); };
+  supervisor.go_on = [pause] { pause->end(); };
 }
 
 }  // namespace leafcutter::node

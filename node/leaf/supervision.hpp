@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "node/leaf/context.hpp"
+#include "node/leaf/standstill.hpp"
 #include "node/syscalls/supervisor.hpp"
 
 namespace leafcutter::node {
@@ -17,5 +19,9 @@ std::vector<std::string> watched_families(const scenarios::Scenario& scenario, c
 
 SupervisorContext supervision_of(LeafContext& context, const std::string& service,
                                  const std::vector<std::string>& families, std::function<void(bool power_lost)> crash);
+
+/// Lets the supervisor bring its service to a standstill and end that; while it does, nobody takes the silence for
+/// quiescence.
+void let_it_pause(SupervisorContext& supervisor, LeafContext& context, const std::shared_ptr<Standstill>& standstill);
 
 }  // namespace leafcutter::node
