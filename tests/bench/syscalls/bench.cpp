@@ -2,6 +2,7 @@
 // case once, one after the other, so that a noisy machine disturbs all alike; medians over the rounds are compared.
 //   bench_syscalls [ROUNDS] [only GROUP]
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Below strace's greatest `when`, so that its rule counts and never strikes, as ours does.
-constexpr int selected_calls = 20000;
+constexpr int selected_calls = 40000;
 constexpr int cheap_calls = 1000000;
 constexpr int redis_requests = 3000;
 
@@ -38,10 +39,22 @@ scenarios::Fault fault(const std::string& family, const std::string& resource, s
 
 /// strace at its best: with its own filter, so that other calls run at full speed, and without writing anything.
 std::vector<std::string> under_strace(const std::string& calls, std::vector<std::string> argv) {
-  std::vector<std::string> all = {
-      "strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "inject=" + calls + ":error=EIO:when=65535"};
+  std::vector<std::string> all = {"strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"};
+  all.insert(all.end(), {"-e", "trace=" + calls, "-e", "inject=" + calls + ":error=EIO:when=65535"});
   all.insert(all.end(), argv.begin(), argv.end());
   return all;
+}
+
+/// Of this process, its threads among them the supervisor's, and of all that it started and that ended.
+double processor_nanoseconds() {
+  double sum = 0;
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    ::getrusage(who, &used);
+    for (const auto& time : {used.ru_utime, used.ru_stime})
+      sum += static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
+  }
+  return sum;
 }
 
 /// While it lives, this thread and what it starts stay on one processor.
@@ -94,21 +107,24 @@ class Bench {
   /// Nanoseconds a call, which the subject says last.
   void measure(const std::string& name, const Run& run, bool pinned = true, std::uint64_t at_least_counted = 0) {
     const Pinned here(pinned);
+    const auto before = processor_nanoseconds();
     Program program(run);
     const auto said = program.output();
+    const auto spent = processor_nanoseconds() - before;
     const auto number = said.rfind(' ') == std::string::npos ? said : said.substr(said.rfind(' '));
     if (said.empty() || program.notified() < at_least_counted) {
       std::fprintf(stderr, "bench_syscalls: %s measured nothing\n", name.c_str());
       std::exit(3);
     }
     note(name, std::atof(number.c_str()));
+    note(name + " cpu", spent / (1.1 * std::atof(run.argv.back().c_str())));
   }
 
   void unselected();
   void selected();
   void kernel();
   void redis();
-  double redis_microseconds(Run run);
+  void measure_redis(const std::string& name, Run run);
   void row(const char* what, const std::string& base, const std::string& ours, const std::string& strace,
            const char* target) const;
 
@@ -161,7 +177,7 @@ bool listens(const std::string& path) {
 }
 
 /// Microseconds a SET, each of which is synced to the append-only file before its answer.
-double Bench::redis_microseconds(Run run) {
+void Bench::measure_redis(const std::string& name, Run run) {
   static int next = 0;
   run.folder = folder_ + "/redis-" + std::to_string(next++);
   std::filesystem::create_directory(run.folder);
@@ -169,6 +185,7 @@ double Bench::redis_microseconds(Run run) {
   run.argv.insert(run.argv.end(), {"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "yes",
                                    "--appendfsync", "always", "--loglevel", "warning"});
   double result = 0;
+  const auto before = processor_nanoseconds();
   {
     Program server(run);
     if (!listens(socket)) {
@@ -190,28 +207,32 @@ double Bench::redis_microseconds(Run run) {
     std::fprintf(stderr, "bench_syscalls: redis-benchmark measured nothing\n");
     std::exit(3);
   }
+  note(name + " cpu", (processor_nanoseconds() - before) / 1000 / redis_requests);
+  note(name, result);
   std::filesystem::remove_all(run.folder);
-  return result;
 }
 
 void Bench::redis() {
-  note("redis bare", redis_microseconds({.argv = {"redis-server"}, .folder = {}}));
+  measure_redis("redis bare", {.argv = {"redis-server"}, .folder = {}});
   Run ruled{.argv = {"redis-server"}, .folder = {}};
   ruled.filter.families = {"fsync"};
   ruled.plan.faults = {fault("fsync", "data:appendonlydir/appendonly.aof.#.incr.aof", 1u << 30)};
-  note("redis ruled", redis_microseconds(ruled));
-  note("redis traced", redis_microseconds({.argv = under_strace("fsync,fdatasync", {"redis-server"}), .folder = {}}));
+  measure_redis("redis ruled", ruled);
+  measure_redis("redis traced", {.argv = under_strace("fsync,fdatasync", {"redis-server"}), .folder = {}});
 }
 
 void Bench::row(const char* what, const std::string& base, const std::string& ours, const std::string& strace,
                 const char* target) const {
   if (!values_.contains(base)) return;
-  const auto bare = median(base), with = median(ours), traced = median(strace);
-  if (strace.empty())
-    std::printf("| %s | %.1f | %.1f | | %.2f x bare | %s |\n", what, bare, with, with / bare, target);
-  else
-    std::printf("| %s | %.1f | %.1f | %.1f | strace %.1f x as long, %.1f x the overhead | %s |\n", what, bare, with,
-                traced, traced / with, (traced - bare) / (with - bare), target);
+  for (const std::string kind : {"", " cpu"}) {
+    const auto* unit = kind.empty() ? "" : ", processor time";
+    const auto bare = median(base + kind), with = median(ours + kind), traced = median(strace + kind);
+    if (strace.empty())
+      std::printf("| %s%s | %.0f | %.0f | | %.2f x bare | %s |\n", what, unit, bare, with, with / bare, target);
+    else
+      std::printf("| %s%s | %.1f | %.1f | %.1f | strace %.1f x as long, %.1f x the overhead | %s |\n", what, unit, bare,
+                  with, traced, traced / with, (traced - bare) / (with - bare), target);
+  }
 }
 
 void Bench::print(int rounds) const {

@@ -66,11 +66,13 @@ TEST(KernelAnswer, IsTheRulesErrorAndIsNotCounted) {
 }
 
 TEST(KernelAnswer, HasACountedTwin) {
-  const auto outcome = run({program("steps"), "random"},
-                           {.families = {"random"}, .data_folder = "/nowhere", .faults = {no_randomness(false)}});
-  EXPECT_EQ(outcome.output, "random -1 " + std::to_string(EIO) + "\n");
+  const auto outcome =
+      run({program("steps"), "random"}, {.families = {"random"},
+                                         .data_folder = "/nowhere",
+                                         .faults = {fault("errno", "random", "getrandom", 1, {{"error", "EIO"}})}});
   EXPECT_GE(outcome.count("random", "getrandom"), 1u) << "the C library may draw, too";
   EXPECT_FALSE(outcome.fired()["evidence"].contains("decided"));
+  EXPECT_EQ(outcome.fired()["evidence"]["call"], "getrandom");
 }
 
 TEST(KernelAnswer, LeavesOtherCallsOfTheFamilyToTheSupervisor) {
