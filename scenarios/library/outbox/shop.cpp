@@ -55,7 +55,7 @@ class Shop {
   }
 
  private:
-  static constexpr std::chrono::milliseconds patience{100}, pause{10};
+  static constexpr std::chrono::milliseconds patience{300}, pause{10};
 
   Response take(const Json& order) {
     const std::string id = order.at("id"), item = order.at("item");
