@@ -136,7 +136,7 @@ const std::vector<FaultKind>& fault_kinds() {
        .needs_image = true,
        .watches = {"fsync", "write"},
        .parameters = {{"error", Type::error_name, false, "the error, EIO when not given"}},
-       .evidence = "call, path, errno, bytes dropped",
+       .evidence = "call, path, errno",
        .undo = "at once: the call has returned; what was dropped stays dropped",
        .capability = "syscall-notify",
        .complexity = 2},

@@ -158,6 +158,36 @@ std::string faults_page() {
   for (const auto& family : syscall_families())
     out += "| `" + family.name + "` | " + family.object + " | " + family.about + " | " +
            base::join_names(family.calls) + " |\n";
+  out +=
+      "\n## How faults strike a system call\n\n"
+      "- **What cannot be found out is not struck.** When the file, the peer or a size that a rule asks for cannot be "
+      "read "
+      "from the task, the call runs, and an\n  `unresolved` event says so.\n"
+      "- **Several at one call.** Everything that makes a call wait (`delay`, `slow`, `hold`, `pause-at`) happens one "
+      "after "
+      "the other. Then the first fault of the plan\n  that can end the call does. Those behind it did not strike: they "
+      "are "
+      "not fired, and the call's event names them.\n"
+      "- **A call that a fault cannot strike** is past: a planned occurrence of `short` or `torn` whose call carries "
+      "no more "
+      "bytes than it is to be cut to, of `corrupt` whose\n  read ends before the byte, of `skip` that meets no sleep, "
+      "does "
+      "not fire later either, and the call's event says why.\n"
+      "- **Reads and receives** that are cut short, made wrong or slowed wait for their bytes first, so that it is "
+      "known how "
+      "many there are. Of calls that carry several messages the\n  first is carried. Calls with control data "
+      "(descriptors "
+      "that are passed) are not cut.\n"
+      "- **`no-space`** counts from where it strikes first, for the whole data folder (for a rule with a `path`: for "
+      "what "
+      "has such a path), also after restarts. Growth of files counts, not\n  blocks: overwriting uses nothing; a new "
+      "name "
+      "uses no bytes and fails when none are left; shrinking, removing a last name and renaming over a file give back. "
+      "A\n  "
+      "write that fits in part is carried out in part, and the next one fails. Stores to mapped files are not seen.\n"
+      "- **`slow`** lets one call begin when the one before has ended, however short each is. A call without bytes is "
+      "not "
+      "held.\n";
   return out;
 }
 

@@ -63,8 +63,8 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object object) 
   }
   if (!space_faults_.empty()) add_space_faults(at);
   if (!at.object.doubt.empty()) report_unresolved(at.object, at.object.doubt);
-  if (await_bytes(at)) {
-    held_.emplace(Clock::time_point::max(), std::move(at));
+  if (const auto until = await_bytes(at)) {
+    held_.emplace(*until, std::move(at));
     return base::ok();
   }
   return go_on(std::move(at));
@@ -84,7 +84,7 @@ void Effects::report_unresolved(const Object& object, const std::string& why) {
 }
 
 base::Status Effects::go_on(Case at) {
-  for (; !at.waits.empty(); at.waits.pop_front()) {
+  for (; !at.waits.empty(); at.waits.erase(at.waits.begin())) {
     if (!valid(at)) return base::ok();
     const auto due = begin_wait(at);
     if (!due) return due.error();
@@ -99,7 +99,6 @@ base::Status Effects::go_on(Case at) {
 }
 
 base::Status Effects::finish(Case at) {
-  at.unable.clear();
   at.space.clear();
   for (std::size_t i = 0; i < at.endings.size(); ++i) {
     if (!valid(at)) return base::ok();
@@ -144,6 +143,7 @@ base::Expected<Effects::Ended> Effects::fail_call(Case& at, const Strike& strike
   if (late.count() > 0 && !at.late) {
     at.since = Clock::now();
     at.late = true;
+    at.unable.clear();  // it is asked again
     held_.emplace(at.since + std::chrono::duration_cast<Clock::duration>(late), std::move(at));
     return Ended::held;
   }
@@ -228,14 +228,19 @@ void Effects::report(const Case& at, bool injected, Value more) {
   std::string detail = at.unable;
   if (injected && !at.others.empty()) append_words(detail, at.others);
   if (!detail.empty()) more["detail"] = detail;
-  // What a fault did is always reported; beyond the limit the rest is only counted, in the site book. What is at no
-  // site is not counted either.
-  const auto within = at.occurrence > 0 && at.occurrence <= context_.event_limit;
-  if (!within && !injected && more.empty()) return;
+  if (!is_reported(at, injected, !more.empty())) return;
   Value attrs = {{"call", at.object.call}, {"family", at.object.family}, {"resource", at.object.resource},
                  {"path", at.object.path}, {"n", at.occurrence},         {"injected", injected}};
   attrs.update(more);
   context_.recorder.record(context_.service, events::syscall, std::move(attrs));
+}
+
+/// Beyond the limit of a site the rest is only counted, in the site book: what runs, and what a rule does again and
+/// again. What is at no site is not counted either.
+bool Effects::is_reported(const Case& at, bool injected, bool with_detail) {
+  if (injected) return ++struck_[{at.object.family, at.object.resource}] <= context_.event_limit;
+  if (at.occurrence > 0 && at.occurrence <= context_.event_limit) return true;
+  return with_detail && std::has_single_bit(++unstruck_[at.object.call]);
 }
 
 Value Effects::evidence(const Case& at) const {

@@ -6,11 +6,11 @@
 #include <poll.h>
 
 #include <chrono>
-#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "node/syscalls/listener.hpp"
@@ -64,7 +64,7 @@ class Effects {
     seccomp_notif notification{};
     Object object;
     std::uint32_t occurrence = 0;
-    std::deque<Strike> waits;     ///< the first one is under way while the case is held
+    std::vector<Strike> waits;    ///< the first one is under way while the case is held
     std::vector<Strike> endings;  ///< what may end the call, in plan order; it simply runs when none does
     Clock::time_point since{};    ///< of the wait that is under way
     std::uint64_t releases = 0;   ///< of its hold, when it began
@@ -99,6 +99,7 @@ class Effects {
   base::Expected<Performed> carry_out(const Case& at, const Request& request);
   /// The `syscall` event; `more` is merged into it.
   void report(const Case& at, bool injected, Value more);
+  bool is_reported(const Case& at, bool injected, bool with_detail);
   Value evidence(const Case& at) const;
   bool valid(const Case& at) const { return listener_.valid(at.notification.id); }
   static Target target(const Case& at) { return Target(static_cast<pid_t>(at.notification.pid)); }
@@ -108,12 +109,13 @@ class Effects {
   base::Expected<std::optional<Clock::time_point>> begin_wait(Case& at);
   void end_wait(Case& at, const std::string& how);
   base::Expected<std::optional<Clock::time_point>> slow_down(const Case& at, const Strike& strike);
-  std::optional<Clock::time_point> pause(const Case& at, const Strike& strike);
+  std::optional<Clock::time_point> pause(Case& at, const Strike& strike);
   base::Expected<Ended> skip_sleep(Case& at, const Strike& strike);
   base::Status resume(std::multimap<Clock::time_point, Case>::iterator which, const std::string& how);
 
   // effects_bytes.cpp
-  bool await_bytes(Case& at) const;
+  /// Until when the call waits for its bytes; nothing when it need not.
+  std::optional<Clock::time_point> await_bytes(Case& at) const;
   base::Expected<std::uint64_t> carried_bytes(const Case& at) const;
   base::Expected<Ended> cut_short(Case& at, const Strike& strike);
   base::Expected<Ended> tear(Case& at, const Strike& strike);
@@ -139,10 +141,12 @@ class Effects {
   const SupervisorContext& context_;
   const ObjectNames& names_;
   std::multimap<Clock::time_point, Case> held_;
-  std::map<std::string, std::uint64_t> unresolved_;      ///< by call
-  std::map<std::size_t, Clock::time_point> busy_until_;  ///< of slow faults
-  std::vector<std::size_t> space_faults_;                ///< of this service, in plan order
-  unsigned pauses_ = 0;                                  ///< under way
+  std::map<std::string, std::uint64_t> unresolved_;                      ///< by call
+  std::map<std::string, std::uint64_t> unstruck_;                        ///< by call: what a fault could not strike
+  std::map<std::pair<std::string, std::string>, std::uint64_t> struck_;  ///< by family and resource
+  std::map<std::size_t, Clock::time_point> busy_until_;                  ///< of slow faults
+  std::vector<std::size_t> space_faults_;                                ///< of this service, in plan order
+  unsigned pauses_ = 0;                                                  ///< under way
 };
 
 }  // namespace leafcutter::node

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -49,25 +50,30 @@ std::uint64_t count_parameter(const scenarios::Fault& fault, const char* name) {
 
 /// A call that would wait for its bytes does so here, so that it is known how many there are and no other task waits
 /// with it. Only for faults that need to know.
-bool Effects::await_bytes(Case& at) const {
+std::optional<Effects::Clock::time_point> Effects::await_bytes(Case& at) const {
   const auto asks = [](const Strike& strike) {
     return strike.fault.kind == "short" || strike.fault.kind == "corrupt" || strike.fault.kind == "slow";
   };
   if (!reads(at.object) || (std::ranges::none_of(at.endings, asks) && std::ranges::none_of(at.waits, asks)))
-    return false;
+    return std::nullopt;
   auto copy = target(at).duplicate(static_cast<int>(at.notification.data.args[0]));
   struct stat status {};
-  if (!copy || ::fstat(copy->get(), &status) != 0 || S_ISREG(status.st_mode)) return false;
-  if (!waits_for_bytes(at.notification.data, copy->get())) return false;
+  if (!copy || ::fstat(copy->get(), &status) != 0 || S_ISREG(status.st_mode)) return std::nullopt;
+  if (!waits_for_bytes(at.notification.data, copy->get())) return std::nullopt;
   pollfd wanted{copy->get(), POLLIN, 0};
-  if (::poll(&wanted, 1, 0) != 0) return false;
+  if (::poll(&wanted, 1, 0) != 0) return std::nullopt;
+  timeval limit{};
+  socklen_t size = sizeof limit;
+  const auto limited = ::getsockopt(copy->get(), SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0 &&
+                       (limit.tv_sec != 0 || limit.tv_usec != 0);
   at.awaited = std::move(*copy);
-  return true;
+  if (!limited) return Clock::time_point::max();
+  return Clock::now() + std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec);
 }
 
 void Effects::add_awaited(std::vector<pollfd>& into) const {
-  for (auto held = held_.rbegin(); held != held_.rend() && held->first == Clock::time_point::max(); ++held)
-    if (held->second.awaited) into.push_back({held->second.awaited.get(), POLLIN, 0});
+  for (const auto& [due, at] : held_)
+    if (at.awaited) into.push_back({at.awaited.get(), POLLIN, 0});
 }
 
 base::Status Effects::release_ready(const std::vector<pollfd>& polled) {

@@ -171,11 +171,11 @@ void Effects::add_space_faults(Case& at) const {
   }
 }
 
-/// The disk of a rule with a path is what has such a path; of every other, the data folder.
+/// The disk of a rule with a path is what has such a path; of every other, what a family means by itself: the data
+/// folder, and for a program that is run alone, every file that is not the system's.
 bool Effects::is_on_disk(const Object& object, const scenarios::Fault& fault) const {
   if (object.socket || object.path.empty()) return false;
-  if (!fault.aim || (fault.aim->path.empty() && !context_.data_folder.empty()))
-    return object.resource.starts_with("data:");
+  if (!fault.aim || fault.aim->path.empty()) return object.state == Object::State::site;
   scenarios::Aim by_path;
   by_path.path = fault.aim->path;
   return by_path.selects(object.facts(), context_.data_folder);

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <utility>
 
@@ -32,8 +33,16 @@ std::optional<Effects::Clock::time_point> Effects::next_due() const {
 }
 
 base::Status Effects::release_due(Clock::time_point now) {
-  while (!held_.empty() && held_.begin()->first <= now)
-    if (const auto done = resume(held_.begin(), "the call went on"); !done) return done;
+  while (!held_.empty() && held_.begin()->first <= now) {
+    if (const auto& at = held_.begin()->second; at.awaited) {
+      // The socket's own limit of time, after which its call fails.
+      const auto sent = listener_.fail(at.notification.id, EAGAIN);
+      if (!sent) return sent.error();
+      held_.erase(held_.begin());
+    } else if (const auto done = resume(held_.begin(), "the call went on"); !done) {
+      return done;
+    }
+  }
   return base::ok();
 }
 
@@ -44,7 +53,7 @@ base::Status Effects::resume(std::multimap<Clock::time_point, Case>::iterator wh
   const auto here = valid(at);
   if (!at.waits.empty() && at.since != Clock::time_point()) {
     end_wait(at, here ? how : "the task had gone");
-    at.waits.pop_front();
+    at.waits.erase(at.waits.begin());
     at.since = {};
   }
   if (!here) return base::ok();
@@ -124,9 +133,12 @@ base::Expected<std::optional<Effects::Clock::time_point>> Effects::slow_down(con
   return std::optional(due);
 }
 
-std::optional<Effects::Clock::time_point> Effects::pause(const Case& at, const Strike& strike) {
+std::optional<Effects::Clock::time_point> Effects::pause(Case& at, const Strike& strike) {
   const auto stopped = context_.stop ? context_.stop() : 0;
-  if (stopped == 0) return std::nullopt;
+  if (stopped == 0) {
+    static_cast<void>(cannot(at, strike, "no process of the service could be stopped"));
+    return std::nullopt;
+  }
   ++pauses_;
   report(at, true, {{"effect", "pause-at"}});
   auto proof = evidence(at);

@@ -55,7 +55,7 @@ class ObjectNames {
   Object name(const seccomp_data& call, const Target& target) const;
 
   /// Some rule of the plan could select calls of this family.
-  bool aimed_at(const std::string& family) const { return asked_.contains(family); }
+  bool aimed_at(const std::string& family) const { return !asked_.empty() && asked_.contains(family); }
 
  private:
   struct Watched {

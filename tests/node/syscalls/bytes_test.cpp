@@ -237,6 +237,16 @@ INSTANTIATE_TEST_SUITE_P(By, CutReceive,
                                          SocketCall{"udp", "recvmsg"}, SocketCall{"udp", "recvmmsg"},
                                          SocketCall{"dgram", "recv"}));
 
+TEST(ShortReceive, ThatMayWaitOnlyForATimeFailsAfterIt) {
+  const ScratchFolder folder;
+  scenarios::Aim unix_sockets;
+  unix_sockets.object = "socket-unix";
+  const auto outcome = run({program("traffic"), "unix", "receive", "recv-limited", "0123456789", "never"},
+                           with(folder, "receive", rule("short", "receive", {{"bytes", 4}}, unix_sockets)));
+  EXPECT_EQ(outcome.output, "recv-limited -1 11 \n") << details(outcome);
+  EXPECT_TRUE(outcome.of_kind("fault.fired").empty());
+}
+
 TEST(ShortRead, OfAPipeIsForARuleThatAsksForPipes) {
   const ScratchFolder folder;
   scenarios::Aim pipes;

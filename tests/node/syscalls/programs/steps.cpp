@@ -153,11 +153,6 @@ long sleep_by(const Words& w) {
   return ::syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, w[0] == "sleep-until" ? TIMER_ABSTIME : 0, &time, nullptr);
 }
 
-long draw_random(const Words& w) {
-  std::string text(std::stoul(w[1]), '\0');
-  return ::syscall(SYS_getrandom, text.data(), text.size(), 0);
-}
-
 long read_clock(const Words& /*w*/) {
   timespec time{};
   return ::syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &time);
@@ -199,7 +194,6 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"sleep", sleep_by},
       {"clock-sleep", sleep_by},
       {"sleep-until", sleep_by},
-      {"random", draw_random},
       {"clock", read_clock},
       {"eventfd", write_event},
       {"terminal", write_terminal},

@@ -1,12 +1,13 @@
-// traffic KIND (send|receive) HOW TEXT [LATE]: makes two connected sockets of a kind (tcp, tcp6, udp, udp-to, unix,
-// unix-path, dgram, pipe), sends TEXT from one to the other and receives it. One side makes the call HOW, the other
-// makes calls that carry everything. Prints "HOW result errno text-that-arrived". With LATE the bytes are sent only
-// when the receiver waits for them in the kernel.
+// traffic KIND (send|receive) HOW TEXT [late|never]: makes two connected sockets of a kind (tcp, tcp6, udp, udp-to,
+// unix, unix-path, dgram, pipe), sends TEXT from one to the other and receives it. One side makes the call HOW, the
+// other makes calls that carry everything. Prints "HOW result errno text-that-arrived". With LATE the bytes are sent
+// only when the receiver waits for them in the kernel.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -136,6 +137,11 @@ long receive_by(const std::string& how, int fd, std::string& text) {
   Parts parts(text);
   sockaddr_storage name{};
   socklen_t name_size = sizeof name;
+  if (how == "recv-limited") {
+    const timeval limit{0, 50'000};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return ::recv(fd, text.data(), text.size(), 0);
+  }
   if (how == "recv") return ::recv(fd, text.data(), text.size(), 0);
   if (how == "recvfrom") {
     const auto got = ::recvfrom(fd, text.data(), text.size(), 0, reinterpret_cast<sockaddr*>(&name), &name_size);
@@ -176,12 +182,13 @@ int main(int argc, char** argv) {
     std::thread late;
     const auto plain = std::string(argv[1]) == "pipe" ? "write" : "send";
     const auto receiver = ::gettid();
-    if (argc > 5)
+    const std::string when = argc > 5 ? argv[5] : "";
+    if (when == "late")
       late = std::thread([&] {
         while (!waits_in_kernel(receiver)) std::this_thread::yield();
         send_by(plain, ends, text);
       });
-    else
+    else if (when.empty())
       send_by(plain, ends, text);
     result = receive_by(how, ends.to, got);
     error = result < 0 ? errno : 0;
