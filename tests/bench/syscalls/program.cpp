@@ -87,7 +87,7 @@ Program::Program(const Run& run) : state_(std::make_unique<State>(run)) {
                                                          .recorder = state.recorder,
                                                          .sites = state.book,
                                                          .activity = state.activity,
-                                                         .crash = [] {},
+                                                         .crash = [](bool) {},
                                                          .failed = [](const std::string& why) { give_up(why); }});
 }
 
