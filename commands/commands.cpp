@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "commands/output.hpp"
 #include "scenarios/verdict.hpp"
@@ -20,11 +21,27 @@ constexpr const char* epilogue =
     "infrastructure only, 130 interrupted (state kept; the same command resumes).\n"
     "Start with:  leafcutter doctor;  leafcutter run SCENARIO";
 
+/// `exec ... -- PROGRAM ARGUMENTS`: the parser would take the arguments for our own. Cuts them off; `argc` is what is
+/// left.
+std::vector<std::string> cut_program(int& argc, char** argv) {
+  int command = 1;
+  while (command < argc && argv[command][0] == '-') command += std::string_view(argv[command]) == "--config" ? 2 : 1;
+  if (command >= argc || std::string_view(argv[command]) != "exec") return {};
+  for (int i = command; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--") {
+      std::vector<std::string> program(argv + i + 1, argv + argc);
+      argc = i;
+      return program;
+    }
+  return {};
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
   Context context;
+  context.pipe_was_ignored = std::signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+  context.program = cut_program(argc, argv);
   std::string config_file;
   CLI::App app{about, "leafcutter"};
   app.footer(epilogue);
@@ -47,6 +64,7 @@ int run_program(int argc, char** argv) {
   add_run(app, context);
   add_plan(app, context);
   add_replay(app, context);
+  add_exec(app, context);
   add_report(app, context);
   add_doctor(app, context);
   add_coordinator(app, context);

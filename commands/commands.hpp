@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "config/config.hpp"
 
@@ -12,11 +13,14 @@ namespace leafcutter::commands {
 struct Context {
   config::Config config;
   int exit_code = 0;
+  std::vector<std::string> program;  ///< of `exec`: what follows "--"
+  bool pipe_was_ignored = false;     ///< SIGPIPE, before we began to ignore it
 };
 
 void add_run(CLI::App& app, Context& context);
 void add_plan(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
+void add_exec(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_coordinator(CLI::App& app, Context& context);

@@ -55,7 +55,7 @@ bool glob_holds(const std::string& glob, std::string_view text) {
 bool path_holds(const std::string& glob, std::string_view path, std::string_view data_folder) {
   if (path.empty()) return false;
   if (glob.front() == '/' || glob.front() == '*') return glob_holds(glob, path);
-  return !data_folder.empty() && glob_holds(std::string(data_folder) + "/" + glob, path);
+  return !data_folder.empty() && glob_holds(std::string(data_folder) + (data_folder == "/" ? "" : "/") + glob, path);
 }
 
 bool peer_holds(const std::string& glob, std::string_view peer, std::string_view address) {

@@ -220,9 +220,10 @@ class RuleReader {
                        (kind->mechanism == Mechanism::link
                             ? "links, not system calls; in a scenario it stands under \"network\""
                             : "services, not system calls; in a scenario it stands under \"process\""));
+    if (!take_arguments(*kind, arguments, 0)) return false;
     if (kind->needs_image && !scope_.without_image.empty())
       return wrong(word.value_at(), bytes, "\"" + name + "\" " + scope_.without_image);
-    return take_arguments(*kind, arguments, 0);
+    return true;
   }
 
   bool unknown_effect(const std::string& name, std::size_t bytes) {

@@ -139,12 +139,14 @@ std::string below(const std::string& path, const std::string& folder) {
 std::string resource_class(const std::string& path, const std::string& data_folder,
                            const std::vector<std::string>& path_globs) {
   const auto normal = normal_path(path);
-  if (!data_folder.empty()) {
+  if (!data_folder.empty() && data_folder != "/") {  // what is below the root folder is everybody's
     const auto relative = below(normal, normal_path(data_folder));
     if (!relative.empty()) return "data:" + path_class(relative);
   }
-  for (const auto& glob : path_globs)
-    if (::fnmatch(glob.c_str(), normal.c_str(), 0) == 0) return path_class(normal);
+  for (const auto& glob : path_globs) {
+    const bool excludes = glob.starts_with('!');
+    if (::fnmatch(glob.c_str() + (excludes ? 1 : 0), normal.c_str(), 0) == 0) return excludes ? "" : path_class(normal);
+  }
   return "";
 }
 

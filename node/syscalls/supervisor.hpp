@@ -25,8 +25,8 @@ struct SupervisorContext {
   std::string data_folder;                   ///< as the service sees it; paths below become "data:<relative>"
   std::map<std::string, std::string> peers;  ///< "10.77.0.2:7002" -> "broker:http", for socket families
   std::vector<std::string> families;         ///< those that are watched
-  std::vector<std::string>
-      path_globs;  ///< further paths that are sites, beside the data folder; fnmatch(3), "*" crosses "/"
+  std::vector<std::string> path_globs;       ///< further paths that are sites, beside the data folder; fnmatch(3), "*"
+                                        ///< crosses "/". The first that matches decides, and one after a "!" says no
   std::uint32_t event_limit = 64;  ///< `syscall` events per site; the rest is only counted
   Recorder& recorder;
   SiteBook& sites;

@@ -1,0 +1,372 @@
+// `leafcutter exec` as a user types it: programs of the distribution under rules, wrong rules, signals, and what is
+// left when either side is killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+
+#include "../scenarios/bad_rules.hpp"
+#include "support.hpp"
+
+namespace {
+
+using acceptance::Folder;
+using acceptance::Json;
+using acceptance::leafcutter;
+using acceptance::leafcutter_command;
+using acceptance::Outcome;
+using acceptance::Program;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+using Words = std::vector<std::string>;
+
+/// `leafcutter exec OPTIONS -- COMMAND` in the folder.
+Outcome exec(const Folder& folder, Words options, const Words& command) {
+  options.insert(options.begin(), "exec");
+  options.emplace_back("--");
+  options.insert(options.end(), command.begin(), command.end());
+  return leafcutter(options, folder.path(), seconds(60));
+}
+
+Outcome shell(const Folder& folder, const Words& options, const std::string& script) {
+  return exec(folder, options, {"sh", "-c", script});
+}
+
+Words rules(std::initializer_list<const char*> texts) {
+  Words options;
+  for (const auto* text : texts) options.insert(options.end(), {"--fault", text});
+  return options;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<Json> trace_of(const std::string& path) {
+  std::vector<Json> events;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) events.push_back(Json::parse(line));
+  return events;
+}
+
+std::vector<Json> of_kind(const std::vector<Json>& events, const std::string& kind) {
+  std::vector<Json> found;
+  for (const auto& event : events)
+    if (event["kind"] == kind) found.push_back(event);
+  return found;
+}
+
+// --- what comes back ---
+
+TEST(Exec, AProgramWithoutRulesRunsWithoutAFilter) {
+  const Folder folder;
+  const auto without = shell(folder, {}, "grep Seccomp: /proc/self/status; echo to-stderr >&2; cat");
+  EXPECT_EQ(without.exit, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("Seccomp:\t0"));
+  EXPECT_EQ(without.err, "to-stderr\n");
+  const auto with = shell(folder, {"--fault", "fsync=EIO", "--allow-unfired"}, "grep Seccomp: /proc/self/status");
+  EXPECT_THAT(with.out, HasSubstr("Seccomp:\t2"));
+}
+
+TEST(Exec, ThePrograms) {
+  const Folder folder;
+  EXPECT_EQ(shell(folder, {}, "exit 7").exit, 7);
+  EXPECT_EQ(shell(folder, rules({"fsync=EIO"}), "exit 7").exit, 7) << "its own status, though a rule never fired";
+  EXPECT_EQ(shell(folder, {}, "kill -TERM $$").exit, 128 + SIGTERM);
+  EXPECT_EQ(shell(folder, {}, "kill -PIPE $$").exit, 128 + SIGPIPE) << "what we ignore is not ignored there";
+  const auto none = exec(folder, {}, {"no-such-program"});
+  EXPECT_EQ(none.exit, 127);
+  EXPECT_THAT(none.err, HasSubstr("no-such-program: cannot execute it: No such file or directory"));
+  folder.write("plain", "text");
+  const auto plain = exec(folder, rules({"fsync=EIO"}), {"./plain"});
+  EXPECT_EQ(plain.exit, 126);
+  EXPECT_THAT(plain.err, HasSubstr("./plain: cannot execute it: Permission denied"));
+  // The options of the program are its own, also without "--".
+  const auto out = leafcutter({"exec", "echo", "--fault", "-n", "--help"}, folder.path(), seconds(60));
+  EXPECT_EQ(out.out, "--fault -n --help\n") << out.err;
+  folder.write("sub/marker", "");
+  EXPECT_EQ(exec(folder, {"--cwd", "sub"}, {"ls"}).out, "marker\n");
+}
+
+TEST(Exec, ARuleThatNeverFiredIsSaidAloud) {
+  const Folder folder;
+  const auto outcome = shell(folder, rules({"fsync=EIO path=*.wal #2", "open=EACCES path=secret"}), "echo x > secret");
+  EXPECT_EQ(outcome.exit, 2) << "the shell's own status";
+  EXPECT_THAT(outcome.err, HasSubstr("leafcutter: NEVER FIRED: fsync=EIO path=*.wal #2\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired once: open=EACCES path=secret\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 rule NEVER FIRED, so this run says nothing about it\n"));
+  const auto unfired = shell(folder, rules({"fsync=EIO"}), "true");
+  EXPECT_EQ(unfired.exit, 3);
+  EXPECT_THAT(unfired.err, HasSubstr("NEVER FIRED, so this run says nothing about it; exit status 3"));
+  EXPECT_EQ(shell(folder, {"--fault", "fsync=EIO", "--allow-unfired"}, "true").exit, 0);
+}
+
+// --- programs of the distribution ---
+
+TEST(Exec, CpIsToldThatTheDiskIsFull) {
+  const Folder folder;
+  folder.write("from", std::string(10'000, 'x'));
+  const auto outcome = exec(folder, rules({"write=ENOSPC path=to"}), {"cp", "from", "to"});
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired"));
+  EXPECT_EQ(text_of(folder / "to"), "");
+  // The twin: another file, a pipe and the system's files are not struck.
+  for (const auto* rule : {"write=ENOSPC path=other", "send=EIO", "write=ENOSPC path=*.wal"}) {
+    const auto spared = exec(folder, rules({rule}), {"cp", "from", "copy"});
+    EXPECT_EQ(spared.exit, 3) << rule << spared.err;
+    EXPECT_EQ(text_of(folder / "copy").size(), 10'000u) << rule;
+  }
+  const auto piped = shell(folder, rules({"write=EIO", "read=EIO", "open=EIO"}), "echo to a pipe");
+  EXPECT_EQ(piped.exit, 3) << piped.err;
+  EXPECT_EQ(piped.out, "to a pipe\n");
+}
+
+TEST(Exec, SqliteRollsBackWhenItsJournalCannotBeSynced) {
+  const Folder folder;
+  const Words create = {"sqlite3", "shop.db", "create table orders(id); insert into orders values(1);"};
+  ASSERT_EQ(exec(folder, {}, create).exit, 0);
+  const Words insert = {"sqlite3", "shop.db", "insert into orders values(2);"};
+  const auto outcome = exec(folder, rules({"fsync=EIO path=*-journal #1"}), insert);
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("disk I/O error"));
+  EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired once: fsync=EIO path=*-journal #1"));
+  const Words count = {"sqlite3", "shop.db", "select count(*) from orders;"};
+  EXPECT_EQ(exec(folder, {}, count).out, "1\n");
+  EXPECT_EQ(exec(folder, rules({"fsync=EIO path=*-wal"}), insert).exit, 3) << "no write-ahead log here";
+  EXPECT_EQ(exec(folder, {}, count).out, "2\n");
+}
+
+TEST(Exec, GitKeepsItsIndexWhenTheLockCannotBeRenamed) {
+  const Folder folder;
+  folder.write("repo/a", "one");
+  const std::string git = "git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main ";
+  ASSERT_EQ(shell(folder, {"--cwd", "repo"}, git + "init -q && " + git + "add a && " + git + "commit -qm one").exit, 0);
+  folder.write("repo/b", "two");
+  const auto outcome =
+      shell(folder, {"--cwd", "repo", "--fault", "rename=EIO path=.git/index #1"}, "exec " + git + "add b");
+  EXPECT_EQ(outcome.exit, 128) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("fired once: rename=EIO path=.git/index #1"));
+  const auto status = shell(folder, {"--cwd", "repo"}, git + "status --short");
+  EXPECT_EQ(status.out, "?? b\n");
+  EXPECT_EQ(shell(folder, {"--cwd", "repo"}, git + "fsck --strict").exit, 0);
+}
+
+// --- wrong input ---
+
+TEST(Exec, WrongRulesAreMarkedAndNothingIsRun) {
+  const Folder folder;
+  for (const auto& bad : leafcutter::scenarios::bad_rules()) {
+    const auto outcome = exec(folder, {"--fault", bad.rule}, {"touch", folder / "ran"});
+    EXPECT_EQ(outcome.exit, 2) << bad.rule << outcome.err;
+    EXPECT_EQ(outcome.err,
+              std::string("error: --fault: ") + bad.message + "\n  " + bad.rule + "\n  " + bad.marks + "\n");
+    EXPECT_FALSE(fs::exists(folder / "ran")) << bad.rule;
+  }
+}
+
+TEST(Exec, EveryMistakeIsNamed) {
+  const Folder folder;
+  folder.write("rules", "# a comment\n\n  fsync=EIO path=*.wal\n  wirte=EIO #1\r\nread=EIO sise=3\n");
+  const auto outcome = exec(folder,
+                            {"--rules", "rules", "--fault", "fsync=EOI", "--observe", "fsyn", "--cwd", "nowhere",
+                             "--data", "rules", "--rules", "none"},
+                            {"touch", "ran"});
+  EXPECT_EQ(outcome.exit, 2);
+  for (const auto* part :
+       {"error: --fault: unknown effect \"EOI\"; did you mean \"EIO\"?\n  fsync=EOI\n        ^~~\n",
+        "error: rules:4:3: unknown system call \"wirte\"; did you mean \"write\"?\n    wirte=EIO #1\n    ^~~~~\n",
+        "error: rules:5:10: unknown key \"sise\"; did you mean \"size\"?\n  read=EIO sise=3\n           ^~~~\n",
+        "error: --observe: unknown system call family \"fsyn\"; did you mean \"fsync\"?\n",
+        "error: --cwd: \"nowhere\" is no folder: No such file or directory\n",
+        "error: --data: \"rules\" is no folder\n", "error: --rules: cannot read none: No such file or directory\n"})
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+  EXPECT_FALSE(fs::exists(folder / "ran"));
+  const auto nothing = leafcutter({"exec", "--fault", "fsync=EIO"}, folder.path(), seconds(60));
+  EXPECT_EQ(nothing.exit, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("name the program to run: leafcutter exec --fault RULE -- PROGRAM ARGUMENTS"));
+  EXPECT_EQ(exec(folder, {"--trace", "/nowhere/trace"}, {"touch", "ran"}).exit, 2);
+  EXPECT_EQ(exec(folder, {"--no-such-option"}, {"touch", "ran"}).exit, 2);
+  EXPECT_FALSE(fs::exists(folder / "ran"));
+}
+
+TEST(Exec, FaultsThatNeedADataFolderSaySo) {
+  const Folder folder;
+  const auto outcome = exec(folder, rules({"fsync=fsync-lie"}), {"touch", "ran"});
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("\"fsync-lie\" needs to know what was synced: name the program's data folder with "
+                                     "--data DIR\n  fsync=fsync-lie\n        ^~~~~~~~~\n"));
+  EXPECT_FALSE(fs::exists(folder / "ran"));
+}
+
+TEST(Exec, OneFilterWithAListenerIsAllThatTheKernelAllows) {
+  const Folder folder;
+  auto inner = leafcutter_command({"exec", "--fault", "open=EIO path=x", "--", "touch", folder / "ran"});
+  const auto outcome = exec(folder, rules({"open=EIO path=x"}), inner);
+  EXPECT_EQ(outcome.exit, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("error: UNAVAILABLE: "));
+  EXPECT_THAT(outcome.err, HasSubstr("already has a seccomp listener"));
+  EXPECT_FALSE(fs::exists(folder / "ran"));
+}
+
+// --- rules at work ---
+
+TEST(Exec, ChildrenAreUnderTheRulesToo) {
+  const Folder folder;
+  const auto outcome =
+      shell(folder, rules({"mkdir=EDQUOT path=*-child"}), "mkdir parent; (setsid sh -c 'mkdir of-a-child') 2>&1; true");
+  EXPECT_THAT(outcome.out, HasSubstr("Disk quota exceeded"));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder / "parent"));
+  EXPECT_FALSE(fs::exists(folder / "of-a-child"));
+}
+
+TEST(Exec, WhatIsLeftInTheBackgroundIsWaitedFor) {
+  const Folder folder;
+  // The program ends at once; the child it leaves makes its folder, and not before the program has gone.
+  const auto outcome = shell(folder, rules({"mkdir=EEXIST path=late"}),
+                             "(while kill -0 $$ 2>/dev/null; do :; done; mkdir late || echo refused > told) & exit 0");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(text_of(folder / "told"), "refused\n");
+}
+
+TEST(Exec, ACrashTakesTheWholeTree) {
+  const Folder folder;
+  const auto outcome = shell(
+      folder, rules({"mkdir=crash-after path=last"}),
+      "setsid setsid sh -c 'exec sleep 1000 " + folder.path().string() + "' & sleep 1000 & mkdir last; echo survived");
+  EXPECT_EQ(outcome.exit, 128 + SIGKILL) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(fs::exists(folder / "last")) << "it takes effect first";
+  EXPECT_THAT(outcome.err, HasSubstr("fired once: mkdir=crash-after path=last"));
+  EXPECT_EQ(acceptance::left_behind(folder.path().string(), seconds(0)), "");
+  const auto before = shell(folder, rules({"mkdir=crash path=first"}), "mkdir first; echo survived");
+  EXPECT_EQ(before.exit, 128 + SIGKILL);
+  EXPECT_FALSE(fs::exists(folder / "first"));
+}
+
+TEST(Exec, OccurrencesCountWhatTheRuleSelects) {
+  const Folder folder;
+  const std::string script = "for i in 1 2 3 4 5 6 7; do mkdir d$i x$i 2>/dev/null; done; ls -x -w 200";
+  const auto left = [&](const char* rule) {
+    const Folder own;
+    auto outcome = shell(own, rules({rule}), script);
+    EXPECT_EQ(outcome.exit, 0) << rule << outcome.err;
+    std::string dirs;
+    for (char i = '1'; i <= '7'; ++i) dirs += fs::exists(own / (std::string("d") + i)) ? '.' : i;
+    for (char i = '1'; i <= '7'; ++i) EXPECT_TRUE(fs::exists(own / (std::string("x") + i))) << rule;
+    return dirs;
+  };
+  EXPECT_EQ(left("mkdir=EIO path=d* #3"), "..3....");
+  EXPECT_EQ(left("mkdir=EIO path=d* first 2"), "12.....");
+  EXPECT_EQ(left("mkdir=EIO path=d* every 3"), "..3..6.");
+  EXPECT_EQ(left("mkdir=EIO path=d* from 6"), ".....67");
+  EXPECT_EQ(left("mkdir=EIO path=d[24]"), ".2.4...");
+}
+
+TEST(Exec, WhatIsDrawnDependsOnTheSeedAlone) {
+  const auto drawn = [](const std::string& seed) {
+    const Folder folder;
+    const auto outcome = shell(folder, {"--seed", seed, "--fault", "mkdir=EIO path=d* probability=30%"},
+                               "for i in $(seq 40); do mkdir d$i 2>/dev/null; done; true");
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    std::string made;
+    for (int i = 1; i <= 40; ++i) made += fs::exists(folder / ("d" + std::to_string(i))) ? '.' : 'x';
+    return made;
+  };
+  const auto first = drawn("7");
+  EXPECT_EQ(first, drawn("7"));
+  EXPECT_NE(first, drawn("8"));
+  const auto struck = std::count(first.begin(), first.end(), 'x');
+  EXPECT_GT(struck, 3);
+  EXPECT_LT(struck, 25);
+}
+
+TEST(Exec, SeveralRulesWorkSideBySide) {
+  const Folder folder;
+  const auto outcome = shell(folder, rules({"mkdir=EIO path=a", "mkdir=EDQUOT path=b", "open=EACCES path=c"}),
+                             "mkdir a; mkdir b; echo x > c; mkdir d");
+  EXPECT_THAT(outcome.err, HasSubstr("Input/output error"));
+  EXPECT_THAT(outcome.err, HasSubstr("Disk quota exceeded"));
+  EXPECT_THAT(outcome.err, HasSubstr("Permission denied"));
+  EXPECT_TRUE(fs::exists(folder / "d"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("NEVER FIRED")));
+}
+
+TEST(Exec, TheTraceHoldsEveryEvent) {
+  const Folder folder;
+  const auto outcome = shell(folder, {"--trace", "out.ndjson", "--fault", "mkdir=EIO path=d* every 50"},
+                             "for i in $(seq 100); do mkdir d$i; done 2>/dev/null; exit 5");
+  EXPECT_EQ(outcome.exit, 5) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("fired 2 times: mkdir=EIO path=d* every 50"));
+  const auto events = trace_of(folder / "out.ndjson");
+  EXPECT_EQ(of_kind(events, "syscall").size(), 100u) << "no limit when a trace is asked for";
+  ASSERT_EQ(of_kind(events, "fault.fired").size(), 1u);
+  EXPECT_EQ(of_kind(events, "fault.fired")[0]["attrs"]["evidence"]["errno"], "EIO");
+  ASSERT_EQ(of_kind(events, "fault.undone").size(), 1u);
+  EXPECT_EQ(of_kind(events, "fault.undone")[0]["attrs"]["strikes"], 2);
+  ASSERT_EQ(of_kind(events, "exit").size(), 1u);
+  EXPECT_EQ(of_kind(events, "exit")[0]["attrs"]["status"], 5);
+  EXPECT_EQ(of_kind(events, "sites").size(), 1u);
+}
+
+TEST(Exec, ObservationListsTheSites) {
+  const Folder folder;
+  const auto outcome = shell(folder, {"--observe", "mkdir,open"}, "mkdir d1 d2 e; echo x > file; echo y > file");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("mkdir +2  data:d#\n"));
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("mkdir +1  data:e\n"));
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("open +2  data:file\n"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("/usr/"))) << "the system's files are no sites";
+}
+
+// --- signals, and sudden ends ---
+
+TEST(Exec, SignalsReachTheProgram) {
+  const Folder folder;
+  const std::string script =
+      "trap 'echo got INT; exit 5' INT; trap 'echo got TERM; exit 6' TERM; trap 'echo got HUP; exit 7' HUP; "
+      "echo ready >&2; while :; do sleep 0.05; done";
+  const auto start = [&] {
+    return std::make_unique<Program>(
+        leafcutter_command({"exec", "--fault", "mkdir=EIO", "--allow-unfired", "--", "sh", "-c", script}),
+        folder.path());
+  };
+  for (const auto& [signal, name, status] :
+       {std::tuple{SIGTERM, "got TERM\n", 6}, {SIGHUP, "got HUP\n", 7}, {SIGINT, "got INT\n", 5}}) {
+    const auto program = start();
+    ASSERT_TRUE(program->wait_for_error_text("ready", seconds(20)));
+    program->signal_alone(signal);
+    const auto outcome = program->wait(seconds(20));
+    EXPECT_EQ(outcome.out, name);
+    EXPECT_EQ(outcome.exit, status) << outcome.err;
+  }
+  // A terminal sends to the whole group; the program gets it once.
+  const auto program = start();
+  ASSERT_TRUE(program->wait_for_error_text("ready", seconds(20)));
+  program->signal_group(SIGINT);
+  EXPECT_EQ(program->wait(seconds(20)).exit, 5);
+}
+
+TEST(Exec, WhenLeafcutterIsKilledNothingIsLeft) {
+  const Folder folder;
+  const auto marker = folder.path().string();
+  Program program(leafcutter_command({"exec", "--fault", "open=delay:1h path=held", "--", "sh", "-c",
+                                      "setsid sh -c 'while :; do sleep 0.01; done' " + marker +
+                                          " & (echo x > held; echo \"$?\" > told) & echo ready >&2; while :; do sleep "
+                                          "0.05; done"}),
+                  folder.path());
+  ASSERT_TRUE(program.wait_for_error_text("ready", seconds(20)));
+  program.signal_alone(SIGKILL);
+  EXPECT_EQ(acceptance::left_behind(marker, seconds(2)), "");
+  EXPECT_EQ(program.wait(seconds(5)).exit, 128 + SIGKILL);
+  EXPECT_FALSE(fs::exists(folder / "told")) << "a call that was held must not be answered by nobody";
+}
+
+}  // namespace
