@@ -69,8 +69,8 @@ base::Status TraceFile::close() {
 
 void ExecReport::see(const protocols::Event& event) {
   if (event.kind == events::sites) sites_ = event.attrs.value("sites", Value::array());
-  if (event.kind == "unresolved")
-    unresolved_.emplace(event.attrs.value("call", "?"), event.attrs.value("detail", event.attrs.value("why", "")));
+  if (event.kind == events::unresolved)
+    unresolved_.emplace(event.attrs.value("call", "?"), event.attrs.value("why", ""));
   const auto index = event.attrs.value("fault", rules_.size());
   if (index >= rules_.size()) return;
   auto& rule = rules_[index];
@@ -92,6 +92,8 @@ std::string ExecReport::rules_text() const {
     const auto rule = scenarios::rule_text(plan_.faults[i]);
     if (rules_[i].times == 0)
       out += "leafcutter: NEVER FIRED: " + rule + "\n";
+    else if (rules_[i].evidence.contains("decided"))
+      out += "leafcutter: in force in the kernel, not counted: " + rule + "\n";
     else
       out += "leafcutter: fired " + times_text(rules_[i].times) + ": " + rule +
              "\nleafcutter:   first: " + evidence_text(rules_[i].evidence) + "\n";

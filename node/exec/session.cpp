@@ -19,9 +19,11 @@
 
 #include "node/exec/ward.hpp"
 #include "node/observe/activity.hpp"
+#include "node/observe/event_watch.hpp"
 #include "node/observe/site_book.hpp"
 #include "node/syscalls/durable_image.hpp"
 #include "node/syscalls/filter.hpp"
+#include "node/syscalls/filter_plan.hpp"
 #include "node/syscalls/supervisor.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/fault_kinds.hpp"
@@ -110,13 +112,20 @@ class Session {
   Session(const SessionJob& job, Recorder::Sink sink)
       : job_(job),
         recorder_([since = std::chrono::steady_clock::now()] { return std::chrono::steady_clock::now() - since; },
-                  std::move(sink)),
+                  [this, told = std::move(sink)](Event event) {
+                    if (!watch_.idle()) watch_.see(event, sites_);
+                    told(std::move(event));
+                  }),
         sites_(job.plan, recorder_) {}
 
   base::Expected<SessionResult> run() {
     const auto families = families_to_watch(job_);
-    auto filter = build_filter(families);
+    const auto filtered = filter_plan(job_.plan, program_lane, families, scenarios::Scope::program);
+    auto filter = build_filter(filtered);
     if (!filter) return filter.error();
+    auto watch = EventWatch::create(job_.plan);
+    if (!watch) return watch.error();
+    watch_ = std::move(*watch);
     if (const auto prepared = prepare_image(); !prepared) return prepared.error();
     PassedOn signals;
     WardJob ward_job{job_.argv,          job_.folder,
@@ -128,9 +137,11 @@ class Session {
     if (!ward) return ward.error();
     ward_ = &*ward;
     recorder_.record(program_lane, events::start, {{"attempt", 1}, {"argv", job_.argv}});
+    record_in_kernel(filtered, sites_);
     if (result_.supervised) supervise(families);
     const bool whole = follow(signals);
     supervisor_.reset();
+    if (crashed_) record_exit();
     sites_.finish();
     if (const auto why = failure(); !why.empty()) return base::Error{base::ErrorCode::internal, why, {}};
     if (!whole)
@@ -216,16 +227,22 @@ class Session {
     } else {
       result_.status = WEXITSTATUS(status);
     }
+    if (!crashed_) record_exit();  // else a power loss may still have to be told of
+  }
+
+  void record_exit() {
     Value attrs = {{"attempt", 1}, {"injected", crashed_.load()}};
     if (result_.signal != 0)
       attrs["signal"] = result_.signal;
     else
       attrs["status"] = result_.status;
     if (!result_.not_executed.empty()) attrs["detail"] = result_.not_executed;
+    if (!result_.power_loss.empty()) attrs["lost"] = result_.power_loss;
     recorder_.record(program_lane, events::exit, std::move(attrs));
   }
 
   const SessionJob& job_;
+  EventWatch watch_;  ///< under the recorder's lock
   Recorder recorder_;
   SiteBook sites_;
   Activity activity_;
