@@ -13,6 +13,7 @@
 #include "commands/scenario_argument.hpp"
 #include "coordinator/search/epochs.hpp"
 #include "scenarios/loader.hpp"
+#include "scenarios/rule.hpp"
 #include "scenarios/verdict.hpp"
 
 namespace leafcutter::commands {
@@ -59,6 +60,7 @@ Value describe(const scenarios::Scenario& scenario, const std::optional<Probe>& 
     const auto name = choice.kind + (choice.params.empty() ? "" : choice.params.dump()) + " on " + choice.operation;
     entry[name] = nullptr;
   }
+  for (const auto& rule : scenario.explore.rules) lanes[rule.site.lane]["rule " + scenarios::rule_text(rule)] = nullptr;
   Value out = {
       {"scenario", scenario.name},
       {"choices", lanes},

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "scenarios/error_numbers.hpp"
+#include "scenarios/rule.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
@@ -188,7 +189,7 @@ std::string faults_page() {
       "- **`slow`** lets one call begin when the one before has ended, however short each is. A call without bytes is "
       "not "
       "held.\n";
-  return out;
+  return out + rules_section();
 }
 
 }  // namespace leafcutter::scenarios

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "protocols/event.hpp"
+#include "scenarios/plan.hpp"
 
 namespace leafcutter::scenarios {
 
@@ -161,6 +162,7 @@ struct FaultChoice {
 
 struct Explore {
   std::vector<FaultChoice> faults;                          ///< in the order written, expanded
+  std::vector<Fault> rules;                                 ///< in the order written, one for each lane; with an aim
   std::map<std::string, std::vector<std::string>> observe;  ///< service -> syscall families whose sites are watched
   unsigned at_once = 1;                                     ///< 1: singles, 2: singles and ordered pairs
   unsigned occurrences = 1;                                 ///< highest occurrence of a site that is struck

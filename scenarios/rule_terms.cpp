@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "scenarios/matcher_text.hpp"
+#include "scenarios/rule.hpp"
 
 namespace leafcutter::scenarios::rules {
 namespace {
@@ -183,3 +184,37 @@ std::string hint(const std::string& word, const std::vector<std::string>& known)
 }
 
 }  // namespace leafcutter::scenarios::rules
+
+namespace leafcutter::scenarios {
+
+std::string rules_section() {
+  std::string out =
+      "\n## Rules\n\n"
+      "A rule is a fault of system calls on one line, for `leafcutter exec --fault` and for `rules` in a scenario:\n\n"
+      "```\nCALL=EFFECT[:ARGUMENT[,ARGUMENT]] [key=value]... [#n | first n | every n | from n] [uncounted]\n```\n\n"
+      "- `CALL` is a family or one of its calls (`pwrite64=EIO` is `write=EIO call=pwrite64`). A call of two families, "
+      "such as `writev`, needs\n  `object`, `path` or `peer` to tell which is meant; where a name is both, the family "
+      "wins.\n"
+      "- `EFFECT` is the name or number of an error (`fsync=EIO`; `connect=ETIMEDOUT:2s`: two seconds late) or a fault "
+      "of system calls from\n  the table above, its parameters after a colon in the table's order: `write=short:100`, "
+      "`write=no-space:1M,EDQUOT`,\n  `read=corrupt:17,3`. Sizes may end in `k`, `M` or `G` (of 1024). `crash` is "
+      "`crash-before`, `power-loss` is `power-loss-before`.\n"
+      "- Which of the calls that the keys select, counted in the program's own order: the n-th alone (`#2`), the first "
+      "n, every n-th, or all\n  from the n-th on; all of them when nothing is said.\n"
+      "- `uncounted`: the kernel answers by itself. Such a rule costs nothing, but nobody can say whether it struck; "
+      "refused where the\n  kernel cannot decide alone.\n"
+      "- Values with blanks stand in double quotes, `\\\"` and `\\\\` within them. In YAML a rule with a `#` needs "
+      "quotes of YAML's, too.\n"
+      "- Rules compose: each that selects a call is asked, in the order written.\n\n"
+      "| key | selects |\n|---|---|\n";
+  for (const auto& key : rules::rule_keys()) {
+    auto about = key.about;
+    for (std::size_t bar = about.find('|'); bar != std::string::npos; bar = about.find('|', bar + 2))
+      about.insert(bar, "\\");
+    out += "| `" + key.name + "` | " + about + " |\n";
+  }
+  out += "\nClasses of objects: " + base::join_names(object_classes()) + ".\n";
+  return out;
+}
+
+}  // namespace leafcutter::scenarios

@@ -195,8 +195,9 @@ void Campaign::State::close_epoch(Actions& actions) {
 // come.
 void Campaign::State::add_evidence(std::vector<CaseFile>& files) const {
   const auto strikes_within = [](const Fault& fault, const Plan& plan) {
-    return std::any_of(plan.faults.begin(), plan.faults.end(),
-                       [&](const Fault& f) { return f.site == fault.site && f.occurrence == fault.occurrence; });
+    return std::any_of(plan.faults.begin(), plan.faults.end(), [&](const Fault& f) {
+      return f.site == fault.site && f.occurrence == fault.occurrence && f.aim == fault.aim;
+    });
   };
   for (const auto& epoch : epochs)
     for (std::uint64_t i = 0; i < epoch.leaves; ++i) {

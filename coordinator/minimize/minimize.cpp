@@ -130,6 +130,8 @@ std::vector<Plan> Minimizer::candidates() const {
     case Stage::kinds:
       for (std::size_t i = 0; i < best_.faults.size(); ++i)
         for (const auto& fault : simpler_kinds(best_.faults[i])) all.push_back(replaced(best_, i, fault));
+      for (std::size_t i = 0; i < best_.faults.size(); ++i)
+        if (const auto fault = narrowed(best_.faults[i])) all.push_back(replaced(best_, i, *fault));
       return all;
     case Stage::durations:
       for (std::size_t i = 0; i < best_.faults.size(); ++i)

@@ -45,8 +45,20 @@ std::vector<Fault> simpler_kinds(const Fault& fault) {
   std::vector<Fault> simpler;
   for (const auto* kind : kinds)
     if (auto params = carried_over(fault.params, *kind))
-      simpler.push_back({kind->name, fault.site, fault.occurrence, *std::move(params)});
+      simpler.push_back({kind->name, fault.site, fault.occurrence, *std::move(params), fault.aim});
   return simpler;
+}
+
+std::optional<Fault> narrowed(const Fault& fault) {
+  if (!fault.aim || !fault.aim->occurrences.repeat()) return std::nullopt;
+  using Which = scenarios::Occurrences::Which;
+  const auto kind = scenarios::fault_kind(fault.kind);
+  if (kind != nullptr && kind->lasting) return std::nullopt;
+  auto once = fault;
+  const auto& now = fault.aim->occurrences;
+  once.aim->occurrences = {Which::nth, now.which == Which::first ? 1 : now.n};
+  once.aim->uncounted = false;  // the kernel does not count
+  return once;
 }
 
 std::optional<Fault> half_as_long(const Fault& fault) {

@@ -12,6 +12,9 @@ namespace leafcutter::coordinator {
 /// the simplest first.
 std::vector<scenarios::Fault> simpler_kinds(const scenarios::Fault& fault);
 
+/// A rule that may strike several times, at the first of them alone; nullopt for what strikes once or lasts.
+std::optional<scenarios::Fault> narrowed(const scenarios::Fault& fault);
+
 /// Every duration halved, in whole milliseconds; nullopt when there is none, or one would fall below a millisecond.
 std::optional<scenarios::Fault> half_as_long(const scenarios::Fault& fault);
 

@@ -7,6 +7,7 @@
 #include "coordinator/report/markup.hpp"
 #include "coordinator/report/report.hpp"
 #include "coordinator/report/tally.hpp"
+#include "scenarios/rule.hpp"
 
 namespace leafcutter::coordinator {
 namespace {
@@ -89,7 +90,9 @@ std::string plan(const Finding& finding) {
     items += "<li><b class=\"kind\">" + escape(fault.kind) + (params.empty() ? "" : " <i>" + escape(params) + "</i>") +
              "</b><span class=\"site\"><span>" + escape(fault.site.lane) + "</span><span>" +
              escape(fault.site.operation) + "</span><span>" + escape(fault.site.resource) +
-             "</span></span><span class=\"nth\">occurrence " + std::to_string(fault.occurrence) + "</span></li>";
+             "</span></span><span class=\"nth\">" +
+             (fault.aim ? escape(scenarios::rule_text(fault)) : "occurrence " + std::to_string(fault.occurrence)) +
+             "</span></li>";
   }
   return tag("ol", "plan", items);
 }

@@ -2,6 +2,7 @@
 
 #include "coordinator/search/candidates.hpp"
 #include "coordinator/search/epochs.hpp"
+#include "scenarios/rule.hpp"
 
 namespace leafcutter::coordinator {
 namespace {
@@ -62,6 +63,17 @@ void missing_choices(const Scenario& scenario, const EpochHeader& singles, std::
   }
 }
 
+/// Rules that ran and never struck: what their author wanted to see was not seen.
+void unfired_rules(const EpochHeader& singles, const ByAddress& outcomes, std::vector<std::string>& not_covered) {
+  for (std::uint64_t i = 0; i < singles.leaves && i < singles.candidates.size(); ++i) {
+    const auto& rule = singles.candidates[i];
+    const auto found = outcomes.find({singles.campaign, singles.number, i});
+    if (!rule.aim || found == outcomes.end() || found->second.verdict == scenarios::Verdict::infra) continue;
+    if (!all_fired(found->second))
+      not_covered.push_back("rule \"" + scenarios::rule_text(rule) + "\" of " + rule.site.lane + ": it never fired");
+  }
+}
+
 void bounds(const Scenario& scenario, const Coverage& result, bool pairs_planned,
             std::vector<std::string>& not_covered) {
   const auto& explore = scenario.explore;
@@ -112,7 +124,10 @@ Coverage coverage(const Scenario& scenario, const std::vector<EpochHeader>& epoc
         break;
     }
   }
-  if (singles) missing_choices(scenario, *singles, result.not_covered);
+  if (singles) {
+    missing_choices(scenario, *singles, result.not_covered);
+    unfired_rules(*singles, outcomes, result.not_covered);
+  }
   bounds(scenario, result, pairs_planned, result.not_covered);
   return result;
 }

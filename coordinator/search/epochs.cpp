@@ -74,6 +74,17 @@ std::vector<Fault> spread(const std::vector<Fault>& candidates, base::Stream& st
   return order;
 }
 
+/// What the user wrote as rules, in that order, after what the search found. A rule that draws gets a seed of its own
+/// here, once: its leaf and all of its pairs draw alike, so that what a pair shows is not another draw.
+void append_rules(const Scenario& scenario, EpochHeader& header) {
+  const auto key = header.key();
+  for (std::size_t i = 0; i < scenario.explore.rules.size(); ++i) {
+    auto rule = scenario.explore.rules[i];
+    if (rule.aim->per_million < 1'000'000) rule.aim->seed = base::Stream(key, "rule", i).next();
+    header.candidates.push_back(std::move(rule));
+  }
+}
+
 }  // namespace
 
 EpochHeader baseline_epoch(const Scenario& scenario, const std::string& identity) {
@@ -97,6 +108,7 @@ EpochHeader singles_epoch(const Scenario& scenario, const EpochHeader& baseline,
   // The key of the header with its candidates still unshuffled: it cannot depend on the order that it decides.
   base::Stream stream(header.key(), "singles", 0);
   header.candidates = spread(header.candidates, stream);
+  append_rules(scenario, header);
   header.leaves = std::min<std::uint64_t>(header.candidates.size(), budget);
   if (const auto rest = header.candidates.size() - header.leaves; rest > 0)
     header.skipped[std::string(name(PairSkip::budget))] = rest;

@@ -79,7 +79,8 @@ EpochHeader baseline_epoch(const Scenario& scenario, const std::string& identity
 
 /// Candidates: every choice of the scenario at every stable site that it fits, up to the occurrence bound. In order:
 /// low occurrences first, then round robin over (kind, lane, operation), shuffled within a round by the seed, so that a
-/// small budget sees a spread. `outcomes` are the baseline's; `budget` is what is left of the leaf budget.
+/// small budget sees a spread; then the scenario's rules as they are written, which need no site. `outcomes` are the
+/// baseline's; `budget` is what is left of the leaf budget.
 EpochHeader singles_epoch(const Scenario& scenario, const EpochHeader& baseline,
                           const std::vector<LeafOutcome>& outcomes, std::uint64_t budget);
 

@@ -82,6 +82,7 @@ class PairsBuilder {
     if (outcomes_[b] && outcomes_[b]->verdict == Verdict::fail) return PairSkip::fails_alone;
     const auto& first = header_.candidates[a];
     const auto& second = header_.candidates[b];
+    if (second.aim) return std::nullopt;  // a rule is not bound to a site: nothing says that it cannot be reached
     // Only one fault can have an occurrence to itself.
     const bool same_place = site_[a] == site_[b] && first.occurrence == second.occurrence;
     if (same_place || counts_[a][site_[b]] < second.occurrence) return PairSkip::unreachable_after;

@@ -7,6 +7,8 @@
 #include "base/text.hpp"
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader/loading.hpp"
+#include "scenarios/rule.hpp"
+#include "scenarios/rule_terms.hpp"
 #include "scenarios/schema.hpp"
 
 namespace leafcutter::scenarios::loading {
@@ -100,6 +102,52 @@ class ExploreReader {
       for (const auto& [service, at] : strikes.services)
         for (const auto& item : process->items) read_process(item, service);
     }
+    if (const auto* written = node.find("rules"); written != nullptr && written->is_list()) {
+      refuse_links(strikes, "rules");
+      read_rules(*written, strikes);
+    }
+  }
+
+  void read_rules(const Node& list, const Strikes& strikes) {
+    for (const auto& item : list.items) {
+      if (!item.is_scalar() || item.text.empty()) continue;
+      if (loading_.comment_follows(item)) {
+        loading_.notes.error(
+            item, "YAML takes what follows \" #\" for a comment; write the rule in quotes: \"" + item.text + " #...\"");
+        continue;
+      }
+      for (const auto& [service, at] : strikes.services)
+        if (!read_rule_for(item, service, strikes)) break;  // the next service's mistake is the same one
+    }
+  }
+
+  bool read_rule_for(const Node& item, const std::string& service, const Strikes& strikes) {
+    RuleScope scope;
+    scope.lane = service;
+    for (const auto& [name, at] : strikes.services) scope.services.push_back(name);
+    scope.events.services = service_names(loading_.scenario);
+    scope.events.services.emplace_back(workload_lane);
+    scope.events.lanes = scope.events.services;
+    scope.events.lanes.emplace_back("leaf");
+    for (const auto& link : loading_.scenario.links) scope.events.lanes.push_back(link.id());
+    Mistake mistake;
+    auto rule = read_rule(item.text, scope, mistake);
+    if (!rule) {
+      const auto [line, column] = loading_.place_within(item, mistake.at);
+      loading_.notes.error(line, column, "rule \"" + item.text + "\": " + mistake.message);
+      return false;
+    }
+    for (const auto& family : families_of(*rule)) observe(rule->site.lane, family);
+    if (std::find(explore_.rules.begin(), explore_.rules.end(), *rule) != explore_.rules.end()) return true;
+    warn_of_crash(item, *fault_kind(rule->kind), rule->site.lane);
+    explore_.rules.push_back(std::move(*rule));
+    return true;
+  }
+
+  void warn_of_crash(const Node& at, const FaultKind& kind, const std::string& lane) {
+    if (kind.kills && loading_.scenario.service(lane)->restart.on == RestartPolicy::On::never)
+      loading_.notes.warning(
+          at, "service \"" + lane + "\" is never restarted: after a crash it stays down (see \"restart\")");
   }
 
   void refuse_links(const Strikes& strikes, const std::string& what) {
@@ -117,9 +165,7 @@ class ExploreReader {
              other.path_glob == choice.path_glob && other.params == choice.params;
     });
     if (same) return;  // asked for twice is asked for once
-    if (kind->kills && loading_.scenario.service(choice.lane)->restart.on == RestartPolicy::On::never)
-      loading_.notes.warning(
-          at, "service \"" + choice.lane + "\" is never restarted: after a crash it stays down (see \"restart\")");
+    warn_of_crash(at, *kind, choice.lane);
     explore_.faults.push_back(std::move(choice));
   }
 
@@ -256,8 +302,9 @@ class ExploreReader {
   Explore& explore_;
 };
 
-/// Events of system calls exist only for what is watched, and a property may be the only one that asks.
-void observe_for_properties(Scenario& scenario) {
+/// Events of system calls exist only for what is watched, and a property, or what a rule waits for, may be the only one
+/// that asks.
+void observe_for_patterns(Scenario& scenario) {
   const auto visit = [&](const Pattern& pattern) {
     if (pattern.event != events::syscall) return;
     std::vector<std::string> services, families;
@@ -265,6 +312,8 @@ void observe_for_properties(Scenario& scenario) {
       if (matcher.test != Matcher::Test::equals || !matcher.value.is_string() || matcher.path.size() != 1) continue;
       if (matcher.path[0] == "service" || matcher.path[0] == "lane") services.push_back(matcher.value);
       if (matcher.path[0] == "family") families.push_back(matcher.value);
+      if (matcher.path[0] == "call")
+        for (const auto* family : rules::families_named(matcher.value)) families.push_back(family->name);
     }
     if (services.empty()) services = service_names(scenario);
     for (const auto& service : services)
@@ -278,6 +327,9 @@ void observe_for_properties(Scenario& scenario) {
     if (property.for_each) visit(*property.for_each);
     visit(property.pattern);
   }
+  for (const auto& rule : scenario.explore.rules)
+    for (const auto& text : event_patterns_of(rule))
+      if (const auto pattern = parse_event_pattern(text)) visit(*pattern);
 }
 
 }  // namespace
@@ -285,7 +337,7 @@ void observe_for_properties(Scenario& scenario) {
 void load_explore(Loading& loading) {
   if (const auto* node = loading.document.find("explore"); node != nullptr && node->is_map())
     ExploreReader(loading).read(*node);
-  observe_for_properties(loading.scenario);
+  observe_for_patterns(loading.scenario);
 }
 
 }  // namespace leafcutter::scenarios::loading

@@ -20,6 +20,12 @@ struct Loading {
   Scenario scenario;
   bool expects_something = false;  ///< some step has an `expect`
   std::set<std::string> reached;   ///< "service:port" that the workload dials
+
+  /// Line and column of byte `at` of a scalar's text; its beginning where the text is not written as it is (escapes,
+  /// several lines).
+  std::pair<int, int> place_within(const Node& node, std::size_t at) const;
+  /// A plain scalar ends where YAML sees a comment, and one follows this.
+  bool comment_follows(const Node& node) const;
 };
 
 /// Which `${...}` a string may use besides `${scenario}` and every service's host, port and data.

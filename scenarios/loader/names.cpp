@@ -109,6 +109,37 @@ std::uint64_t number_of(const Node* node, std::uint64_t preset) {
   return node == nullptr ? preset : whole_number(*node).value_or(preset);
 }
 
+namespace {
+
+/// The document from the node's place to the end of its line.
+std::string_view line_from(std::string_view document, const Node& node) {
+  std::size_t begin = 0;
+  for (int line = 1; line < node.line; ++line) {
+    begin = document.find('\n', begin);
+    if (begin == std::string_view::npos) return {};
+    ++begin;
+  }
+  begin += static_cast<std::size_t>(std::max(node.column - 1, 0));
+  if (begin >= document.size()) return {};
+  return document.substr(begin, document.find('\n', begin) - begin);
+}
+
+}  // namespace
+
+std::pair<int, int> Loading::place_within(const Node& node, std::size_t at) const {
+  const std::size_t quote = node.plain ? 0 : 1;
+  const auto rest = line_from(scenario.text, node);
+  if (rest.size() < quote || !rest.substr(quote).starts_with(node.text)) return {node.line, node.column};
+  return {node.line, node.column + static_cast<int>(quote + at)};
+}
+
+bool Loading::comment_follows(const Node& node) const {
+  const auto rest = line_from(scenario.text, node);
+  if (!node.plain || !rest.starts_with(node.text)) return false;
+  const auto next = rest.find_first_not_of(" \t", node.text.size());
+  return next != std::string_view::npos && rest[next] == '#';
+}
+
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
   if (const auto near = near_name(word, known)) return "; did you mean \"" + *near + "\"?";
   return known.empty() || known.size() > 12 ? "" : "; known: " + base::join_names(known);

@@ -57,6 +57,37 @@ TEST(SimplerKinds, AreAlwaysValidAndLessComplex) {
     }
 }
 
+Fault aimed(const std::string& kind, scenarios::Occurrences occurrences) {
+  Fault fault{kind, {"shop", "write", ""}, 1, scenarios::Value::object(), scenarios::Aim{}};
+  fault.aim->path = "*.wal";
+  fault.aim->occurrences = occurrences;
+  return fault;
+}
+
+TEST(SimplerKinds, KeepTheAim) {
+  using Which = scenarios::Occurrences::Which;
+  const auto simpler = simpler_kinds(aimed("crash-after", {Which::nth, 2}));
+  ASSERT_FALSE(simpler.empty());
+  for (const auto& fault : simpler) EXPECT_EQ(fault.aim, aimed("x", {Which::nth, 2}).aim) << fault.text();
+}
+
+TEST(Narrowed, StrikesTheFirstOfThemAlone) {
+  using Which = scenarios::Occurrences::Which;
+  const auto of = [](Which which, std::uint32_t n) { return narrowed(aimed("crash-before", {which, n})); };
+  const auto only = [](std::uint32_t n) { return std::optional(aimed("crash-before", {Which::nth, n})); };
+  EXPECT_EQ(of(Which::from, 1), only(1));
+  EXPECT_EQ(of(Which::from, 4), only(4));
+  EXPECT_EQ(of(Which::every, 3), only(3));
+  EXPECT_EQ(of(Which::first, 5), only(1));
+  EXPECT_EQ(of(Which::nth, 2), std::nullopt);
+  EXPECT_EQ(of(Which::first, 1), std::nullopt);
+  EXPECT_EQ(narrowed(aimed("slow", {Which::from, 1})), std::nullopt) << "it lasts";
+  EXPECT_EQ(narrowed({"crash-before", {"shop", "write", "data:a"}, 1}), std::nullopt) << "no rule";
+  auto in_kernel = aimed("errno", {Which::from, 1});
+  in_kernel.aim->uncounted = true;
+  EXPECT_FALSE(narrowed(in_kernel)->aim->uncounted);
+}
+
 TEST(HalfAsLong, HalvesDownToAMillisecond) {
   Fault delay{"delay", {"shop", "write", "data:a"}, 1, {{"for", "5ms"}}};
   auto half = half_as_long(delay);
