@@ -9,6 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP  // Linux 6.6
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#endif
+
 namespace leafcutter::node {
 
 Listener::Listener(base::UniqueFd fd) : fd_(std::move(fd)) {
@@ -17,6 +22,9 @@ Listener::Listener(base::UniqueFd fd) : fd_(std::move(fd)) {
   const auto words = [](std::size_t kernel, std::size_t ours) { return (std::max(kernel, ours) + 7) / 8; };
   request_.resize(words(sizes.seccomp_notif, sizeof(seccomp_notif)));
   answer_.resize(words(sizes.seccomp_notif_resp, sizeof(seccomp_notif_resp)));
+  // Task and supervisor take turns: each is woken on the processor that the other gives up. An older kernel knows no
+  // such flag, and wakes them where it likes.
+  ::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
 
 base::Expected<std::optional<seccomp_notif>> Listener::receive() {

@@ -11,7 +11,6 @@
 #include "node/syscalls/address.hpp"
 #include "node/syscalls/asked.hpp"
 #include "node/syscalls/object_class.hpp"
-#include "node/syscalls/resource.hpp"
 #include "node/syscalls/supervisor.hpp"
 
 namespace leafcutter::node {
@@ -73,7 +72,7 @@ ObjectNames::ObjectNames(const std::string& data_folder, std::vector<std::string
                          std::map<std::string, std::string> peers, const std::vector<std::string>& families,
                          const scenarios::Plan& plan, const std::string& service)
     : data_folder_(data_folder.empty() ? "" : normal_path(data_folder)),
-      path_globs_(std::move(path_globs)),
+      classes_(data_folder_, std::move(path_globs)),
       peers_(std::move(peers)) {
   std::error_code failed;
   const auto real = std::filesystem::weakly_canonical(data_folder_, failed);
@@ -221,13 +220,13 @@ Object ObjectNames::of_unix_address(const Watched& watched, const std::string& a
 
 Object ObjectNames::of_file(const Watched& watched, const Place& place, const Target& target) const {
   auto seen = as_seen(place.path);
-  auto resource = resource_class(seen, data_folder_, path_globs_);
+  auto resource = classes_.of(seen);
   if (resource.empty() && place.by_kernel) {
     const auto root = target.root_path();
     if (!root) return unresolved(watched.file_family, root.error().message);
     if (*root != "/" && place.path.starts_with(*root + "/")) {
       seen = as_seen(place.path.substr(root->size()));
-      resource = resource_class(seen, data_folder_, path_globs_);
+      resource = classes_.of(seen);
     }
   }
   if (!resource.empty()) return site(watched.file_family, resource, seen);

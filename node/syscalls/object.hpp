@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "node/syscalls/calls.hpp"
+#include "node/syscalls/resource.hpp"
 #include "node/syscalls/target.hpp"
 #include "scenarios/aim.hpp"
 #include "scenarios/fault_kinds.hpp"
@@ -88,7 +89,7 @@ class ObjectNames {
   std::string as_seen(const std::string& path) const;
 
   std::string data_folder_, real_data_folder_;
-  std::vector<std::string> path_globs_;
+  mutable ResourceClasses classes_;
   std::map<std::string, std::string> peers_;
   std::map<int, Watched> watched_;
   std::map<std::string, Asked> asked_;  ///< by family, of the rules for this service

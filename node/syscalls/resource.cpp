@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <vector>
+#include <utility>
 
 #include "node/syscalls/supervisor.hpp"
 
@@ -81,16 +81,20 @@ bool python_temporary(std::string_view name) {
 }
 
 /// Content-addressed stores name a folder by the first digits of what is in it: "ab/cdef..." -> "#/#".
-void join_hash_folders(const std::vector<std::string>& names, std::vector<std::string>& classes) {
+void join_hash_folders(const std::vector<std::string_view>& names, std::vector<std::string>& classes) {
   for (std::size_t i = 0; i + 1 < names.size(); ++i)
     if (names[i].size() == 2 && std::ranges::all_of(names[i], hexadecimal) && classes[i + 1] == "#") classes[i] = "#";
 }
 
-std::string path_class(const std::string& path) {
-  std::vector<std::string> names, classes;
-  for (const auto& part : std::filesystem::path(path)) {
-    names.push_back(part.string());
-    classes.push_back(part.string() == "/" ? "" : name_class(part.string()));
+/// Of a normal path. This and normal_path() are on the way of every notified call: string views, no path objects.
+std::string path_class(std::string_view path) {
+  std::vector<std::string_view> names;
+  std::vector<std::string> classes;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    names.push_back(path.substr(begin, end - begin));
+    classes.push_back(name_class(names.back()));
+    begin = end + 1;
   }
   join_hash_folders(names, classes);
   std::string out;
@@ -123,7 +127,24 @@ std::string name_class(std::string_view component) {
   return out;
 }
 
+namespace {
+
+/// No component is empty, "." or "..", but for the first of an absolute path.
+bool is_normal(std::string_view path) {
+  if (path.empty() || path.back() == '/') return false;
+  for (std::size_t begin = path.front() == '/' ? 1 : 0; begin <= path.size();) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    const auto name = path.substr(begin, end - begin);
+    if (name.empty() || name == "." || name == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string normal_path(const std::string& path) {
+  if (is_normal(path)) return path;
   auto normal = std::filesystem::path(path).lexically_normal().string();
   while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
   return normal;
@@ -132,8 +153,8 @@ std::string normal_path(const std::string& path) {
 std::string below(const std::string& path, const std::string& folder) {
   if (folder.empty()) return "";
   if (path == folder) return ".";
-  const auto prefix = folder.back() == '/' ? folder : folder + "/";
-  return path.starts_with(prefix) ? path.substr(prefix.size()) : "";
+  if (folder.back() == '/') return path.starts_with(folder) ? path.substr(folder.size()) : "";
+  return path.starts_with(folder) && path[folder.size()] == '/' ? path.substr(folder.size() + 1) : "";
 }
 
 std::string resource_class(const std::string& path, const std::string& data_folder,
@@ -148,6 +169,16 @@ std::string resource_class(const std::string& path, const std::string& data_fold
     if (::fnmatch(glob.c_str() + (excludes ? 1 : 0), normal.c_str(), 0) == 0) return excludes ? "" : path_class(normal);
   }
   return "";
+}
+
+ResourceClasses::ResourceClasses(std::string data_folder, std::vector<std::string> path_globs)
+    : data_folder_(std::move(data_folder)), path_globs_(std::move(path_globs)) {}
+
+const std::string& ResourceClasses::of(const std::string& path) {
+  const auto known = known_.find(path);
+  if (known != known_.end()) return known->second;
+  if (known_.size() >= remembered) known_.clear();
+  return known_.emplace(path, resource_class(path, data_folder_, path_globs_)).first->second;
 }
 
 }  // namespace leafcutter::node

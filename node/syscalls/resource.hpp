@@ -1,8 +1,11 @@
 // What resource_class() is made of, apart for its tests.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace leafcutter::node {
 
@@ -15,5 +18,22 @@ std::string normal_path(const std::string& path);
 
 /// What is left of `path` below `folder`: "." for the folder itself, empty when it is elsewhere.
 std::string below(const std::string& path, const std::string& folder);
+
+/// resource_class() with a memory: a program names the same few paths again and again, and each of its notified calls
+/// waits for the answer.
+class ResourceClasses {
+ public:
+  ResourceClasses(std::string data_folder, std::vector<std::string> path_globs);
+
+  /// Good until the next question.
+  const std::string& of(const std::string& path);
+
+ private:
+  static constexpr std::size_t remembered = 4096;  ///< paths; then all are forgotten
+
+  std::string data_folder_;
+  std::vector<std::string> path_globs_;
+  std::unordered_map<std::string, std::string> known_;
+};
 
 }  // namespace leafcutter::node

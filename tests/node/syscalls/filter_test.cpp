@@ -8,16 +8,9 @@
 
 #include "harness.hpp"
 #include "node/syscalls/filter.hpp"
-#include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node::tests {
 namespace {
-
-std::vector<std::string> all_families() {
-  std::vector<std::string> names;
-  for (const auto& family : scenarios::syscall_families()) names.push_back(family.name);
-  return names;
-}
 
 TEST(Filter, OfNoFamiliesIsEmpty) {
   const auto program = build_filter({});

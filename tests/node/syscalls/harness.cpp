@@ -27,6 +27,7 @@
 #include "node/syscalls/filter.hpp"
 #include "node/syscalls/supervisor.hpp"
 #include "scenarios/event_kinds.hpp"
+#include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node::tests {
 namespace {
@@ -84,6 +85,12 @@ ScratchFolder::ScratchFolder() {
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> all_families() {
+  std::vector<std::string> names;
+  for (const auto& family : scenarios::syscall_families()) names.push_back(family.name);
+  return names;
 }
 
 std::string program(const std::string& name) { return std::string(LEAFCUTTER_SYSCALL_PROGRAMS) + "/" + name; }

@@ -35,6 +35,7 @@ class ScratchFolder {
   std::string path_;
 };
 
+std::vector<std::string> all_families();
 std::string program(const std::string& name);   ///< a target program of these tests
 std::string contents(const std::string& path);  ///< "<none>" when there is no such file
 bool exists(const std::string& path);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "node/syscalls/resource.hpp"
@@ -51,6 +52,30 @@ TEST(ResourceClass, OfAContentAddressedStoreIsOneClass) {
   EXPECT_EQ(resource_class("/data/objects/9f/86d081884c7d659a2feaa0c55ad015a3bf4f1b", "/data", {}), "data:objects/#/#");
   EXPECT_EQ(resource_class("/data/objects/ab/86d081884c7d659a2feaa0c55ad015a3bf4f1b", "/data", {}), "data:objects/#/#");
   EXPECT_EQ(resource_class("/data/ab/orders.log", "/data", {}), "data:ab/orders.log");
+}
+
+TEST(ResourceClasses, RemembersAndForgetsWithoutChangingAnAnswer) {
+  ResourceClasses classes("/data", {"/etc/shop*"});
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < 5000; ++i) {
+      const auto path = "/data/segment-" + std::to_string(i) + ".log";
+      ASSERT_EQ(classes.of(path), "data:segment-#.log");
+    }
+  for (const std::string path :
+       {"/data", "/data/", "/data/a/../b", "/data//c", "/database/d", "/etc/shop.conf", "/", "/etc/x"})
+    for (int round = 0; round < 2; ++round)
+      EXPECT_EQ(classes.of(path), resource_class(path, "/data", {"/etc/shop*"})) << path;
+  EXPECT_EQ(classes.of("/data/a/../b"), "data:b");
+  EXPECT_EQ(classes.of("/database/d"), "");
+}
+
+TEST(NormalPath, IsWhatTheStandardLibraryMakesOfIt) {
+  for (const std::string path : {"", "/", "a", "/a", "/a/", "a/b", "/a//b", "/a/./b", "/a/b/..", "../a", "./a", "/..",
+                                 "/a/.b", "/a/..b", "/a/b...", "a/", "/a/."}) {
+    auto expected = std::filesystem::path(path).lexically_normal().string();
+    while (expected.size() > 1 && expected.back() == '/') expected.pop_back();
+    EXPECT_EQ(normal_path(path), expected) << path;
+  }
 }
 
 }  // namespace

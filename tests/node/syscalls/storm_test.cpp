@@ -1,7 +1,11 @@
 // Counts are exact while signals, threads and processes storm.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "harness.hpp"
 
@@ -34,6 +38,38 @@ TEST_P(Storm, StrikesTheOneWriteThatIsMeant) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Handlers, Storm, testing::Values("restart", "repeat"));
+
+class Preempted : public testing::TestWithParam<std::pair<std::string, int>> {};
+
+TEST_P(Preempted, ThreadsAsInGoLoseAndRepeatNothing) {
+  const auto& [name, threads] = GetParam();
+  const ScratchFolder folder;
+  const auto outcome = run({program(name), folder / "a", "preempt", std::to_string(threads), "50"},
+                           {.families = {"write"}, .data_folder = folder.path()});
+  ASSERT_TRUE(outcome.exited_well()) << outcome.status << outcome.failure;
+  EXPECT_EQ(outcome.count("write", "data:a"), static_cast<std::uint32_t>(threads) * 50);
+  EXPECT_EQ(std::filesystem::file_size(folder / "a"), static_cast<std::uint64_t>(threads) * 50);
+}
+
+std::vector<std::pair<std::string, int>> preempted_programs() {
+  std::vector<std::pair<std::string, int>> all = {{"storm", 24}, {"storm", 64}};
+#ifdef LEAFCUTTER_STATIC_PROGRAMS
+  all.emplace_back("storm_static", 24);
+#endif
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Storms, Preempted, testing::ValuesIn(preempted_programs()));
+
+TEST(Storms, ProgramsComeThroughOnAKernelWhereSignalsAbortNotifications) {
+  const ScratchFolder folder;
+  const auto outcome = run({program("storm"), folder / "a", "preempt", "8", "30"},
+                           {.families = {"write"}, .data_folder = folder.path(), .old_kernel = true});
+  ASSERT_TRUE(outcome.exited_well()) << outcome.status << outcome.failure;
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(std::filesystem::file_size(folder / "a"), 240u);
+  EXPECT_GE(outcome.count("write", "data:a"), 240u) << "an aborted call comes again, and counts again";
+}
 
 TEST(Storms, AHeldCallStaysHeldWhileSignalsArrive) {
   const ScratchFolder folder;
@@ -68,6 +104,19 @@ TEST_P(Spawned, ProgramsAreSeenAndStruck) {
 }
 
 INSTANTIATE_TEST_SUITE_P(By, Spawned, testing::Values("vfork", "posix_spawn"));
+
+TEST(Storms, AChainOfProgramsIsSeenAndStruck) {
+  const ScratchFolder folder;
+  const auto last = "write," + (folder / "a") + ",one";
+  const auto outcome = run({"env", "env", "A=1", "sh", "-c", "exec \"$@\"", "sh", program("spawner"), "vfork",
+                            program("spawner"), "posix_spawn", "/usr/bin/env", program("steps"), last},
+                           {.families = all_families(),
+                            .data_folder = folder.path(),
+                            .faults = {fault("errno", "write", "data:a", 1, {{"error", "EIO"}})}});
+  ASSERT_TRUE(outcome.exited_well()) << outcome.status << outcome.failure;
+  EXPECT_EQ(outcome.output, "write -1 5\n");
+  EXPECT_EQ(outcome.count("write", "data:a"), 1u);
+}
 
 }  // namespace
 }  // namespace leafcutter::node::tests

@@ -1,6 +1,7 @@
 // storm PATH HOW COUNT WRITES: COUNT tasks write one byte WRITES times each; exits 0 when every write wrote. HOW:
 // "fork" for processes, else threads while a timer interrupts the process every millisecond; its handler lets calls
-// restart ("restart", as Go's and most runtimes' do) or makes them say so, and they are repeated ("repeat").
+// restart ("restart", as Go's and most runtimes' do) or makes them say so, and they are repeated ("repeat"). "preempt":
+// as Go's scheduler, SIGURG to each thread by itself, all the time.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -35,6 +36,26 @@ int by_processes(int fd, int processes, int writes) {
   return failed;
 }
 
+int preempted(int fd, int count, int writes) {
+  struct sigaction action {};
+  action.sa_handler = on_alarm;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGURG, &action, nullptr);
+  std::atomic<int> failed = 0, ended = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&] {
+      failed += write_times(fd, writes) ? 0 : 1;
+      ++ended;
+    });
+  while (ended < count) {
+    for (auto& thread : threads) ::pthread_kill(thread.native_handle(), SIGURG);
+    std::this_thread::yield();
+  }
+  for (auto& thread : threads) thread.join();
+  return failed + (interruptions > 0 ? 0 : 1);
+}
+
 int by_threads(int fd, int count, int writes) {
   struct sigaction action {};
   action.sa_handler = on_alarm;
@@ -63,5 +84,6 @@ int main(int argc, char** argv) {
   const std::string how = argv[2];
   repeats = how == "repeat";
   const auto count = std::stoi(argv[3]), writes = std::stoi(argv[4]);
+  if (how == "preempt") return preempted(fd, count, writes);
   return how == "fork" ? by_processes(fd, count, writes) : by_threads(fd, count, writes);
 }
