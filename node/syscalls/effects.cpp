@@ -46,7 +46,7 @@ Effects::Effects(Listener& listener, const SupervisorContext& context, const Obj
     if (faults[i].kind == "no-space" && faults[i].site.lane == context.service) space_faults_.push_back(i);
 }
 
-base::Status Effects::at_call(const seccomp_notif& notification, Object object) {
+base::Status Effects::at_call(const seccomp_notif& notification, Object&& object) {
   const Site site{context_.service, object.family, object.resource};
   auto visit = names_.aimed_at(object.family) ? context_.sites.visit(site, object.facts(), context_.data_folder)
                                               : context_.sites.visit(site);
@@ -63,6 +63,10 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object object) 
   }
   if (!space_faults_.empty()) add_space_faults(at);
   if (!at.object.doubt.empty()) report_unresolved(at.object, at.object.doubt);
+  if (at.waits.empty() && at.endings.empty()) {  // by far the most
+    report(at, false);
+    return run(at);
+  }
   if (const auto until = await_bytes(at)) {
     held_.emplace(*until, std::move(at));
     return base::ok();
@@ -111,7 +115,7 @@ base::Status Effects::finish(Case at) {
     if (*ended != Ended::no) return base::ok();
   }
   at.others.clear();
-  report(at, false, Value::object());
+  report(at, false);
   return run(at);
 }
 
@@ -231,7 +235,7 @@ void Effects::report(const Case& at, bool injected, Value more) {
   if (!is_reported(at, injected, !more.empty())) return;
   Value attrs = {{"call", at.object.call}, {"family", at.object.family}, {"resource", at.object.resource},
                  {"path", at.object.path}, {"n", at.occurrence},         {"injected", injected}};
-  attrs.update(more);
+  if (!more.empty()) attrs.update(more);
   context_.recorder.record(context_.service, events::syscall, std::move(attrs));
 }
 

@@ -37,7 +37,7 @@ class Effects {
   Effects(Listener& listener, const SupervisorContext& context, const ObjectNames& names);
 
   /// A call that acts on a site, or that a rule may select.
-  base::Status at_call(const seccomp_notif& notification, Object object);
+  base::Status at_call(const seccomp_notif& notification, Object&& object);
 
   /// A call whose object could not be found out: it runs, nothing strikes, and the trace says so.
   base::Status at_unresolved(const seccomp_notif& notification, const Object& object);
@@ -98,7 +98,7 @@ class Effects {
   /// Carries the call out for the task; what that made durable is told to the image.
   base::Expected<Performed> carry_out(const Case& at, const Request& request);
   /// The `syscall` event; `more` is merged into it.
-  void report(const Case& at, bool injected, Value more);
+  void report(const Case& at, bool injected, Value more = {});
   bool is_reported(const Case& at, bool injected, bool with_detail);
   Value evidence(const Case& at) const;
   bool valid(const Case& at) const { return listener_.valid(at.notification.id); }

@@ -199,7 +199,7 @@ base::Expected<Effects::Ended> Effects::corrupt(Case& at, const Strike& strike) 
 base::Expected<Effects::Ended> Effects::answer_fault(Case& at, const Strike& strike) {
   if (!valid(at)) return Ended::yes;
   static_cast<void>(cannot(at, strike, "the task's buffer cannot be written"));
-  report(at, false, Value::object());
+  report(at, false);
   return answer_error(at, strike, EFAULT);
 }
 

@@ -105,18 +105,22 @@ Object ObjectNames::name(const seccomp_data& call, const Target& target) const {
   const auto found = watched_.find(call.nr);
   if (found == watched_.end()) return {};
   const auto& watched = found->second;
-  Object object;
-  switch (watched.shape->object) {
-    case CallShape::Object::descriptor: object = of_descriptor(watched, call, target); break;
-    case CallShape::Object::path: object = of_path(watched, call, target); break;
-    case CallShape::Object::address: object = of_address(watched, call, target); break;
-    case CallShape::Object::mapping: object = of_mapping(watched, call, target); break;
-    case CallShape::Object::nothing: object = of_nothing(watched, call); break;
-  }
+  auto object = of_shape(watched, call, target);
   object.call = watched.shape->name;
   if (object.state == Object::State::site || object.state == Object::State::elsewhere)
     if (aimed_at(object.family)) ask(object, watched, call, target);
   return object;
+}
+
+Object ObjectNames::of_shape(const Watched& watched, const seccomp_data& call, const Target& target) const {
+  switch (watched.shape->object) {
+    case CallShape::Object::descriptor: return of_descriptor(watched, call, target);
+    case CallShape::Object::path: return of_path(watched, call, target);
+    case CallShape::Object::address: return of_address(watched, call, target);
+    case CallShape::Object::mapping: return of_mapping(watched, call, target);
+    case CallShape::Object::nothing: return of_nothing(watched, call);
+  }
+  return {};
 }
 
 Object ObjectNames::of_descriptor(const Watched& watched, const seccomp_data& call, const Target& target) const {

@@ -73,6 +73,7 @@ class ObjectNames {
     bool by_kernel = false;  ///< as the task's mount namespace has it, which chroot does not change
   };
 
+  Object of_shape(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_descriptor(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_path(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_address(const Watched& watched, const seccomp_data& call, const Target& target) const;
