@@ -62,7 +62,13 @@ std::chrono::nanoseconds duration_of(const scenarios::Fault& fault, const char* 
 
 ProcessFaults::ProcessFaults(LeafContext& context, Services& services, Quiescence& quiescence,
                              std::function<void(const std::string&)> awaiting)
-    : context_(context), services_(services), quiescence_(quiescence), awaiting_(std::move(awaiting)) {}
+    : context_(context),
+      services_(services),
+      quiescence_(quiescence),
+      awaiting_(std::move(awaiting)),
+      event_strikes_(context.sites, [this](const SiteBook::Strike& hit) {
+        carry_out(hit, {{"after", hit.fault.aim->after}});
+      }) {}
 
 void ProcessFaults::wait_steady(const std::string& before) {
   awaiting_("services to come up again before step \"" + before + "\"");
@@ -77,33 +83,29 @@ void ProcessFaults::strike(const std::string& label) {
       // now here, now there; the places inside are what the syscall faults are for.
       std::vector<std::string> busy;
       quiescence_.wait(quiet_before_strike, std::chrono::seconds(2), busy);
-      carry_out(hit, service.name, label);
+      carry_out(hit, {{"before_step", label}});
+      if (hit.fault.kind != "pause") wait_steady(label);
     }
   }
 }
 
-void ProcessFaults::carry_out(const SiteBook::Strike& hit, const std::string& service, const std::string& label) {
+void ProcessFaults::carry_out(const SiteBook::Strike& hit, const Value& when) {
   const auto& kind = hit.fault.kind;
-  if (kind == "pause") return pause(hit, service, label);
-  if (kind == "crash" || kind == "power-loss") {
-    crash(hit, service, label, kind == "power-loss");
-  } else if (kind == "restart-storm") {
-    storm(hit, service, label);
-  } else {
-    context_.fail("runner-failed", "nothing carries out \"" + kind + "\" at a step of the workload");
-  }
-  wait_steady(label);
+  if (kind == "pause") return pause(hit, when);
+  if (kind == "crash" || kind == "power-loss") return crash(hit, when, kind == "power-loss");
+  if (kind == "restart-storm") return storm(hit, when);
+  context_.fail("runner-failed", "nothing carries out \"" + hit.fault.text() + "\"");
 }
 
-void ProcessFaults::crash(const SiteBook::Strike& hit, const std::string& service, const std::string& label,
-                          bool power_lost) {
-  const auto told = [&context = context_, index = hit.index, label](const Gone& gone) {
+void ProcessFaults::crash(const SiteBook::Strike& hit, const Value& when, bool power_lost) {
+  const auto told = [&context = context_, index = hit.index, when](const Gone& gone) {
     if (gone.pid <= 0) return;
-    Value evidence = {{"pid", gone.pid}, {"signal", 9}, {"before_step", label}};
+    Value evidence = {{"pid", gone.pid}, {"signal", 9}};
+    evidence.update(when);
     if (!gone.lost.empty()) evidence["lost"] = gone.lost;
     context.sites.fired(index, std::move(evidence));
   };
-  if (const auto status = services_.crash(service, power_lost, told); !status)
+  if (const auto status = services_.crash(hit.fault.site.lane, power_lost, told); !status)
     context_.fail("runner-failed", status.error().text());
 }
 
@@ -114,12 +116,14 @@ struct ProcessFaults::Storm {
   bool over = false;
 };
 
-void ProcessFaults::storm(const SiteBook::Strike& hit, const std::string& service, const std::string& label) {
+void ProcessFaults::storm(const SiteBook::Strike& hit, const Value& when) {
+  const auto& service = hit.fault.site.lane;
   auto storm = std::make_shared<Storm>();
   storm->times = hit.fault.params.value("times", std::size_t{0});
-  const auto over = [&context = context_, index = hit.index, label, storm](const std::string& how) {
+  const auto over = [&context = context_, index = hit.index, when, storm](const std::string& how) {
     storm->over = true;
-    Value evidence = {{"times", storm->pids.size()}, {"pids", storm->pids}, {"before_step", label}};
+    Value evidence = {{"times", storm->pids.size()}, {"pids", storm->pids}};
+    evidence.update(when);
     if (!how.empty()) evidence["ended_early"] = how;
     if (!storm->pids.empty()) context.sites.fired(index, std::move(evidence));
   };
@@ -134,14 +138,15 @@ void ProcessFaults::storm(const SiteBook::Strike& hit, const std::string& servic
     if (const auto status = services_.crash(service, false, told); !status)
       return context_.fail("runner-failed", status.error().text());
     if (storm->over) return;
-    awaiting_(service + " to be ready for the next kill of the restart storm before step \"" + label + "\"");
+    awaiting_(service + " to be ready for the next kill of the restart storm");
     // As long as its readiness may take: the service gives up by itself, and the leaf has its own end.
     services_.wait_steady(context_.job.timeout);
     if (!services_.is_ready(service)) return over("it did not become ready again");
   }
 }
 
-void ProcessFaults::pause(const SiteBook::Strike& hit, const std::string& service, const std::string& label) {
+void ProcessFaults::pause(const SiteBook::Strike& hit, const Value& when) {
+  const auto& service = hit.fault.site.lane;
   const auto running = services_.running(service);
   if (!running.standstill) return;
   // From before the first process stops: nobody may take the silence for quiescence.
@@ -150,7 +155,9 @@ void ProcessFaults::pause(const SiteBook::Strike& hit, const std::string& servic
   const auto stopped = running.standstill->stop();
   const auto since = steady_clock::now();
   if (stopped == 0) return context_.activity.end(busy);
-  context_.sites.fired(hit.index, {{"pid", running.program}, {"processes", stopped}, {"before_step", label}});
+  Value evidence = {{"pid", running.program}, {"processes", stopped}};
+  evidence.update(when);
+  context_.sites.fired(hit.index, std::move(evidence));
   const auto end = since + std::chrono::duration_cast<steady_clock::duration>(duration_of(hit.fault, "for"));
   auto pause = std::make_shared<Pause>(context_, hit.index, running.standstill, busy);
   asio::post(context_.io, [pause, end] { pause->last_until(end); });

@@ -1,11 +1,12 @@
-// Carries out the process faults that strike just before a step of the workload: crash, power loss, restart storm,
-// pause. What a service is started with is in start_faults.hpp.
+// Carries out the process faults that strike just before a step of the workload, or when an event was seen: crash,
+// power loss, restart storm, pause. What a service is started with is in start_faults.hpp.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "node/leaf/context.hpp"
+#include "node/leaf/event_strikes.hpp"
 #include "node/leaf/quiescence.hpp"
 #include "node/leaf/services.hpp"
 
@@ -26,15 +27,17 @@ class ProcessFaults {
 
  private:
   struct Storm;
-  void carry_out(const SiteBook::Strike& hit, const std::string& service, const std::string& label);
-  void crash(const SiteBook::Strike& hit, const std::string& service, const std::string& label, bool power_lost);
-  void storm(const SiteBook::Strike& hit, const std::string& service, const std::string& label);
-  void pause(const SiteBook::Strike& hit, const std::string& service, const std::string& label);
+  /// `when` says it in the evidence: {"before_step": label} or {"after": event}.
+  void carry_out(const SiteBook::Strike& hit, const Value& when);
+  void crash(const SiteBook::Strike& hit, const Value& when, bool power_lost);
+  void storm(const SiteBook::Strike& hit, const Value& when);
+  void pause(const SiteBook::Strike& hit, const Value& when);
 
   LeafContext& context_;
   Services& services_;
   Quiescence& quiescence_;
   std::function<void(const std::string&)> awaiting_;
+  EventStrikes event_strikes_;  ///< last: its thread uses all of the above
 };
 
 }  // namespace leafcutter::node

@@ -16,7 +16,9 @@ SiteBook::SiteBook(scenarios::Plan plan, Recorder& recorder)
     const auto& fault = plan_.faults[i];
     const auto* kind = scenarios::fault_kind(fault.kind);
     rules_[i].waits = fault.aim && !fault.aim->after.empty();
-    rules_[i].repeats = fault.aim ? fault.aim->occurrences.repeat() : kind != nullptr && kind->lasting;
+    // An event strikes a process once: the first that is seen.
+    const bool once = kind != nullptr && kind->mechanism == scenarios::Mechanism::process;
+    rules_[i].repeats = fault.aim ? !once && fault.aim->occurrences.repeat() : kind != nullptr && kind->lasting;
   }
 }
 
@@ -69,6 +71,12 @@ SiteBook::Visit SiteBook::visit(const Site& site, const scenarios::CallFacts& fa
 void SiteBook::seen(std::size_t index) {
   const std::lock_guard lock(mutex_);
   rules_.at(index).waits = false;
+  for (const auto& [which, wake] : wakes_) wake();
+}
+
+bool SiteBook::waits(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return rules_.at(index).waits;
 }
 
 void SiteBook::release(std::size_t index) {

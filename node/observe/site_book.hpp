@@ -44,15 +44,17 @@ class SiteBook {
   Visit visit(const Site& site, const scenarios::CallFacts& facts, std::string_view data_folder);
 
   /// What was seen in the leaf, for aims that wait for an event. Called in recording order, under the recorder's lock:
-  /// records nothing. `index` of a fault whose aim has an `after`.
+  /// records nothing. `index` of a fault whose aim has an `after`. Wakes everyone who asked to be.
   void seen(std::size_t index);
+  /// The event of its `after` was not seen yet.
+  bool waits(std::size_t index) const;
 
   /// An event that ends what fault `index` holds was seen. Called like `seen`; wakes everyone who asked to be.
   void release(std::size_t index);
   /// How often that was.
   std::uint64_t releases(std::size_t index) const;
-  /// `wake` is called at every release, under the recorder's lock: it records nothing and waits for nothing. Not any
-  /// more once the second one has returned.
+  /// `wake` is called at every release and every `seen`, under the recorder's lock: it records nothing and waits for
+  /// nothing. Not any more once the second one has returned.
   std::uint64_t wake_at_release(std::function<void()> wake);
   void forget_wake(std::uint64_t which);
 

@@ -324,5 +324,127 @@ workload:
   EXPECT_TRUE(ran.of("fault.fired").empty());
 }
 
+TEST(Pause, StopsAServiceThatForksAllTheTime) {
+  const auto marker = process_marker();
+  Nest nest;
+  nest.give(R"(
+leafcutter: 1
+name: forks
+services:
+  shop:
+    run:
+      - /bin/sh
+      - -c
+      - >-
+        sh -c 'while :; do (:); done' )" +
+            marker + R"( & sh -c 'while :; do (:) & done' )" + marker + R"( &
+        exec ${scenario}/bin/web --port 8080 --data ${data} --marker )" +
+            marker + R"(
+    ports: { http: { port: 8080, protocol: http } }
+    ready: { http: /health, within: 20s }
+workload:
+  - { run: [/bin/true] }
+)");
+  scenarios::Plan plan;
+  plan.faults.push_back(shop_fault("pause", "run /bin/true", {{"for", "1500ms"}}));
+  const auto execution = nest.start(nest.job(plan));
+  ASSERT_TRUE(nest.wait_for(execution, "fault.fired"));
+  // Nothing runs, and nothing new appears, from the moment that is said to be so.
+  const auto stopped = processes_with(marker);
+  EXPECT_GE(stopped.size(), 3u);
+  for (const auto pid : stopped) EXPECT_NE(std::string("TtDZX").find(state_of(pid)), std::string::npos) << pid;
+  ::poll(nullptr, 0, 100);  // long enough for thousands of forks
+  EXPECT_EQ(processes_with(marker), stopped);
+  const auto ran = nest.wait(execution);
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(ran.of("fault.undone").size(), 1u);
+}
+
+TEST(Pause, AtASystemCallIsHeldOnceHoweverManyFaultsWantIt) {
+  Nest nest;
+  nest.give(std::string(one_service) + R"(
+workload:
+  - { post: shop/lines, json: { id: a }, within: 10s }
+  - { get: shop/lines, within: 10s }
+)");
+  scenarios::Plan plan;
+  plan.faults.push_back({"pause-at", {"shop", "write", "data:lines"}, 1, {{"for", "300ms"}}, {}});
+  plan.faults.push_back({"pause-at", {"shop", "write", "data:lines"}, 1, {{"for", "200ms"}}, {}});
+  const auto ran = nest.run(plan);
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(ran.end()["cause"], "completed");
+  ASSERT_EQ(ran.of("fault.fired").size(), 2u);
+  EXPECT_EQ(ran.of("fault.undone").size(), 2u);
+  EXPECT_GE(ran.of("fault.fired")[0].attrs["evidence"].value("processes", 0), 1);
+  ASSERT_EQ(ran.of("step").size(), 2u);
+  ASSERT_EQ(ran.of("step")[1].attrs.value("outcome", ""), "replied");  // it went on
+  EXPECT_EQ(ran.of("step")[1].attrs["json"]["count"], 1);
+  EXPECT_GE(ran.of("step")[0].at - ran.of("fault.fired")[0].at, milliseconds(490));
+}
+
+/// Strikes once an event was seen that matches `after`.
+scenarios::Fault event_fault(const std::string& kind, const std::string& after, Value params = Value::object()) {
+  auto fault = shop_fault(kind, "", std::move(params));
+  fault.aim.emplace();
+  fault.aim->after = after;
+  return fault;
+}
+
+TEST(EventFaults, ACrashStrikesOnceWhenItsEventWasSeen) {
+  Nest nest;
+  nest.give(std::string(one_service) + R"(    restart: { on: crash, at-most: 3 }
+workload:
+  - { post: shop/lines, json: { id: a } }
+  - { settle: { quiet: 100ms, within: 10s } }
+  - { post: shop/lines, json: { id: b } }
+  - { get: shop/lines, within: 10s }
+)");
+  scenarios::Plan plan;
+  plan.faults.push_back(event_fault("crash", "reply from=shop status=201"));
+  const auto ran = nest.run(plan);
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(ran.end()["cause"], "completed");
+  ASSERT_EQ(ran.of("fault.fired", "shop").size(), 1u);
+  EXPECT_EQ(ran.of("fault.fired")[0].attrs["evidence"].value("after", ""), "reply from=shop status=201");
+  EXPECT_FALSE(ran.of("fault.fired")[0].attrs["evidence"].contains("before_step"));
+  ASSERT_FALSE(ran.of("reply").empty());
+  EXPECT_GT(ran.of("fault.fired")[0].at, ran.of("reply")[0].at);
+  EXPECT_EQ(ran.of("exit").size(), 1u);  // the second reply changes nothing
+  EXPECT_EQ(how_undone(ran), "restarted and ready again");
+}
+
+TEST(EventFaults, APauseStrikesWhenItsEventWasSeen) {
+  Nest nest;
+  nest.give(std::string(one_service) + R"(
+workload:
+  - { post: shop/lines, json: { id: a } }
+  - { settle: { quiet: 50ms, within: 10s } }
+  - { get: shop/lines, within: 10s }
+)");
+  scenarios::Plan plan;
+  plan.faults.push_back(event_fault("pause", "step label=\"post shop/lines\"", {{"for", "400ms"}}));
+  const auto ran = nest.run(plan);
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("fault.fired").size(), 1u);
+  EXPECT_EQ(how_undone(ran), "processes that run again: 1");
+  ASSERT_EQ(ran.of("step").size(), 2u);
+  EXPECT_EQ(ran.of("step")[1].attrs["json"]["count"], 1);
+}
+
+TEST(EventFaults, WithoutItsEventNothingStrikes) {
+  Nest nest;
+  nest.give(std::string(one_service) + R"(
+workload:
+  - { get: shop/lines }
+)");
+  scenarios::Plan plan;
+  plan.faults.push_back(event_fault("crash", "reply from=shop status=201"));
+  plan.faults.push_back(event_fault("pause", "exit service=shop", {{"for", "1s"}}));
+  const auto ran = nest.run(plan);
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(ran.end()["cause"], "completed");
+  EXPECT_TRUE(ran.of("fault.fired").empty());
+}
+
 }  // namespace
 }  // namespace leafcutter::node::testing
