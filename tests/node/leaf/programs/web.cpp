@@ -1,6 +1,6 @@
 // A small HTTP service for the tests: it stores lines, asks its peer, dials what it is told to, computes and dies on
 // request.
-//   web --port N [--bind ADDRESS] [--data FOLDER] [--peer HOST:PORT] [--slow-start MS] [--marker TEXT]
+//   web --port N [--bind ADDRESS] [--data FOLDER] [--peer HOST:PORT] [--slow-start MS] [--chain LINKS] [--marker TEXT]
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
@@ -103,6 +103,16 @@ std::size_t count_lines(const std::string& path) {
   return lines;
 }
 
+/// A process that makes another every few milliseconds, which goes on in its place.
+void forge_chain(int links) {
+  if (fork() != 0) return;
+  for (; links > 0; --links) {
+    ::poll(nullptr, 0, 3);
+    if (fork() != 0) break;
+  }
+  for (;;) pause();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -123,6 +133,7 @@ int main(int argc, char** argv) {
     std::cerr << "cannot listen: " << std::strerror(errno) << std::endl;
     return 3;
   }
+  if (options.contains("--chain")) forge_chain(std::stoi(options["--chain"]));
   int recovering = 0;  // answers nothing but 503 until /health has been asked this often
   std::cout << "listening on " << options["--port"] << std::endl;
   for (;;) {
