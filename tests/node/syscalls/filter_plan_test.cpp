@@ -53,7 +53,7 @@ TEST(FilterPlan, NeverAnswersACallOfTheHandover) {
 }
 
 TEST(KernelAnswer, IsTheRulesErrorAndIsNotCounted) {
-  const auto outcome = run({program("steps"), "random"},
+  const auto outcome = run({program("steps"), "random,1"},
                            {.families = {"random"}, .data_folder = "/nowhere", .faults = {no_randomness()}});
   EXPECT_EQ(outcome.output, "random -1 " + std::to_string(EIO) + "\n");
   EXPECT_EQ(outcome.sites(), 0u) << "nobody saw the call";
@@ -67,9 +67,9 @@ TEST(KernelAnswer, IsTheRulesErrorAndIsNotCounted) {
 
 TEST(KernelAnswer, HasACountedTwin) {
   const auto outcome =
-      run({program("steps"), "random"}, {.families = {"random"},
-                                         .data_folder = "/nowhere",
-                                         .faults = {fault("errno", "random", "getrandom", 1, {{"error", "EIO"}})}});
+      run({program("steps"), "random,1"}, {.families = {"random"},
+                                           .data_folder = "/nowhere",
+                                           .faults = {fault("errno", "random", "getrandom", 1, {{"error", "EIO"}})}});
   EXPECT_GE(outcome.count("random", "getrandom"), 1u) << "the C library may draw, too";
   EXPECT_FALSE(outcome.fired()["evidence"].contains("decided"));
   EXPECT_EQ(outcome.fired()["evidence"]["call"], "getrandom");
@@ -95,6 +95,9 @@ TEST(KernelAnswer, IsSaidOnceHoweverOftenTheServiceStarts) {
   record_in_kernel(plan_of({no_randomness()}), book);
   record_in_kernel(plan_of({no_randomness()}), book);
   EXPECT_EQ(events.size(), 1u);
+  book.finish();
+  ASSERT_EQ(events.at(1).kind, "fault.undone");
+  EXPECT_FALSE(events.at(1).attrs.contains("strikes")) << "two starts are not two strikes";
 }
 
 }  // namespace
