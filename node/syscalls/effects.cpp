@@ -51,6 +51,7 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object&& object
   auto visit = names_.aimed_at(object.family) ? context_.sites.visit(site, object.facts(), context_.data_folder)
                                               : context_.sites.visit(site);
   if (object.state == Object::State::site && mutates(notification, object)) context_.activity.touch();
+  if (visit.strikes.empty() && passes_unseen(object, visit.occurrence)) return let_run(notification.id);
   Case at;
   at.notification = notification;
   at.object = std::move(object);
@@ -72,6 +73,14 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object&& object
     return base::ok();
   }
   return go_on(std::move(at));
+}
+
+bool Effects::passes_unseen(const Object& object, std::uint32_t occurrence) const {
+  return space_faults_.empty() && context_.image == nullptr && object.doubt.empty() && !within_limit(occurrence);
+}
+
+bool Effects::within_limit(std::uint32_t occurrence) const {
+  return occurrence > 0 && occurrence <= context_.event_limit;
 }
 
 base::Status Effects::at_unresolved(const seccomp_notif& notification, const Object& object) {
@@ -243,7 +252,7 @@ void Effects::report(const Case& at, bool injected, Value more) {
 /// again. What is at no site is not counted either.
 bool Effects::is_reported(const Case& at, bool injected, bool with_detail) {
   if (injected) return ++struck_[{at.object.family, at.object.resource}] <= context_.event_limit;
-  if (at.occurrence > 0 && at.occurrence <= context_.event_limit) return true;
+  if (within_limit(at.occurrence)) return true;
   return with_detail && std::has_single_bit(++unstruck_[at.object.call]);
 }
 

@@ -81,6 +81,10 @@ class Effects {
   };
 
   // effects.cpp
+  /// Nothing has to be looked at, told to anybody or recorded when nothing strikes: true of nearly every call, and the
+  /// task waits.
+  bool passes_unseen(const Object& object, std::uint32_t occurrence) const;
+  bool within_limit(std::uint32_t occurrence) const;
   base::Status go_on(Case at);
   base::Status finish(Case at);
   base::Expected<Ended> end_by(Case& at, const Strike& strike);

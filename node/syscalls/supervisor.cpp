@@ -115,7 +115,8 @@ base::Status Supervisor::State::loop() {
   while (!stopping) {
     const auto seen = wait();
     if (!seen) return seen.error();
-    if (const auto done = effects.release_due(Effects::Clock::now()); !done) return done;
+    if (effects.next_due())
+      if (const auto done = effects.release_due(Effects::Clock::now()); !done) return done;
     if ((*seen & POLLIN) != 0) {
       if (const auto done = receive_pending(); !done) return done;
     }
