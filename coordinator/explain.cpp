@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t width = 100, most_lines = 40;
 constexpr std::size_t most_events = 20, most_faults = 4, most_divergences = 3, most_lane_columns = 24;
+constexpr std::size_t most_fault_lines = 3;
 
 /// The violation that the finding speaks of, found again in the trace; without a trace only its name.
 Violation violation_in(const scenarios::Scenario& scenario, const Finding& finding, const std::vector<Event>& failing) {
@@ -36,7 +37,21 @@ std::vector<std::string> headline(const Finding& finding, const Violation& viola
   return lines;
 }
 
-std::vector<std::string> plan_lines(const Finding& finding) {
+/// The plan's faults in the order in which they struck; those that did not come last.
+std::vector<const scenarios::Fault*> in_order_of_strikes(const scenarios::Plan& plan, const std::vector<Event>& all) {
+  std::vector<const scenarios::Fault*> order;
+  const auto add = [&](const scenarios::Fault& fault) {
+    if (std::find(order.begin(), order.end(), &fault) == order.end()) order.push_back(&fault);
+  };
+  for (const auto& event : all)
+    if (const auto index = number_of(event.attrs, "fault"); event.kind == events::fault_fired && index && *index >= 0 &&
+                                                            static_cast<std::size_t>(*index) < plan.faults.size())
+      add(plan.faults[static_cast<std::size_t>(*index)]);
+  for (const auto& fault : plan.faults) add(fault);
+  return order;
+}
+
+std::vector<std::string> plan_lines(const Finding& finding, const std::vector<Event>& failing) {
   std::string how;
   if (finding.runs > 0)
     how = "failed " + std::to_string(finding.fails) + " of " + std::to_string(finding.runs) + " runs";
@@ -44,34 +59,45 @@ std::vector<std::string> plan_lines(const Finding& finding) {
   if (finding.control_passed) how += std::string(how.empty() ? "" : "; ") + "without faults it holds";
   std::vector<std::string> lines = {std::string(finding.one_minimal ? "Minimal plan" : "Smallest plan so far") +
                                     (how.empty() ? "" : " (" + how + ")")};
-  const auto& faults = finding.plan.faults;
+  const auto faults = in_order_of_strikes(finding.plan, failing);
   if (faults.empty()) lines.push_back("  no fault at all");
   for (std::size_t i = 0; i < std::min(faults.size(), most_faults); ++i)
-    lines.push_back(fit("  " + std::to_string(i + 1) + ". " + one_line_text(faults[i].text(), 200), width));
+    lines.push_back(fit("  " + std::to_string(i + 1) + ". " + one_line_text(faults[i]->text(), 200), width));
   if (faults.size() > most_faults) lines.push_back("  … " + std::to_string(faults.size() - most_faults) + " more");
   if (!finding.plan.variant.empty()) lines.push_back(fit("  variant " + finding.plan.variant, width));
   return lines;
 }
 
-std::string event_line(const Event& event, const Violation& violation, std::size_t lane_columns) {
+/// One line; of a fault as many as its evidence takes, up to three.
+std::vector<std::string> event_text(const Event& event, const Violation& violation, std::size_t lane_columns) {
   auto time = moment(event.at);
   time.insert(0, time.size() < 9 ? 9 - time.size() : 0, ' ');
   const EventRef own{event.lane, event.seq};
   const bool evidence = std::find(violation.events.begin(), violation.events.end(), own) != violation.events.end();
   const char* mark = event.kind == events::fault_fired ? "! " : evidence ? "> " : "  ";
-  return fit(mark + time + "  " + pad(event.lane, lane_columns) + "  " + without_lane(event), width);
+  const auto front = mark + time + "  " + pad(event.lane, lane_columns) + "  ";
+  if (event.kind != events::fault_fired) return {fit(front + without_lane(event), width)};
+  const auto indent = columns(front);
+  auto lines = wrap(without_lane(event), width - indent, most_fault_lines);
+  for (std::size_t i = 0; i < lines.size(); ++i) lines[i].insert(0, i == 0 ? front : std::string(indent, ' '));
+  return lines;
 }
 
 std::vector<std::string> event_lines(const std::vector<Event>& all, const Violation& violation, std::size_t room) {
   if (all.empty()) return {"What happened: the trace of this execution is no longer kept"};
-  const auto chosen = relevant(all, violation, std::min(most_events, room - 2));  // a heading and the count of the rest
-  std::size_t lane_columns = 4;
-  for (const auto i : chosen) lane_columns = std::max(lane_columns, std::min(columns(all[i].lane), most_lane_columns));
-  std::vector<std::string> lines = {"What happened (! a fault, > what breaks the property)"};
-  for (const auto i : chosen) lines.push_back(event_line(all[i], violation, lane_columns));
-  if (chosen.size() < all.size())
-    lines.push_back("             … " + std::to_string(all.size() - chosen.size()) + " more events");
-  return lines;
+  // As many events as there is room for; `room` counts a heading and the count of the rest, too.
+  for (std::size_t limit = std::min(most_events, room - 2);; --limit) {
+    const auto chosen = relevant(all, violation, limit);
+    std::size_t lane_columns = 4;
+    for (const auto i : chosen)
+      lane_columns = std::max(lane_columns, std::min(columns(all[i].lane), most_lane_columns));
+    std::vector<std::string> lines = {"What happened (! a fault, > what breaks the property)"};
+    for (const auto i : chosen)
+      for (auto& line : event_text(all[i], violation, lane_columns)) lines.push_back(std::move(line));
+    if (chosen.size() < all.size())
+      lines.push_back("             … " + std::to_string(all.size() - chosen.size()) + " more events");
+    if (lines.size() <= room || limit == 1) return lines;
+  }
 }
 
 /// What the neighbour's plan lacks, when its trace says what its plan was.
@@ -125,7 +151,7 @@ std::vector<std::string> explain(const scenarios::Scenario& scenario, const Find
     lines.emplace_back();
     lines.insert(lines.end(), part.begin(), part.end());
   };
-  append(plan_lines(finding));
+  append(plan_lines(finding, failing));
   const auto difference = difference_lines(finding, violation, failing, passing);
   const std::vector<std::string> replay = {"Replay", fit("  leafcutter replay " + finding.leaf.text(), width)};
   const auto after = 1 + (difference.empty() ? 0 : difference.size() + 1) + replay.size() + 1;

@@ -115,10 +115,12 @@ CampaignRun::Step CampaignRun::stop_exploring(const std::string& reason) {
   return apply(campaign_.stop_exploring(reason));
 }
 
-void CampaignRun::tick(std::chrono::milliseconds elapsed) {
-  if (over_) return;
-  row_.elapsed_ms = elapsed_before_ms_ + elapsed.count();
-  save_row();
+void CampaignRun::clock(std::chrono::milliseconds elapsed) {
+  if (!over_) row_.elapsed_ms = elapsed_before_ms_ + elapsed.count();
+}
+
+void CampaignRun::save_time() {
+  if (!over_) save_row();
 }
 
 void CampaignRun::interrupt() { over_ = true; }

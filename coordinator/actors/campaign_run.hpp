@@ -46,8 +46,10 @@ class CampaignRun {
 
   Step stop_exploring(const std::string& reason);
 
-  /// How long it has run this time; kept in the ledger, for people.
-  void tick(std::chrono::milliseconds elapsed);
+  /// How long it has run this time, for people. The ledger learns of it with whatever it is told next.
+  void clock(std::chrono::milliseconds elapsed);
+  /// Tells the ledger now: nothing else may happen for long.
+  void save_time();
 
   /// Nothing more will be ordered: finished, interrupted or failed.
   bool over() const { return over_; }

@@ -14,6 +14,11 @@ std::chrono::milliseconds CampaignState::elapsed() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(self->clock().now().time_since_epoch() - started);
 }
 
+CampaignRun& CampaignState::run_now() {
+  campaign->clock(elapsed());
+  return *campaign;
+}
+
 // --- the coordinator
 
 caf::result<std::string> CampaignState::submit(const SubmissionPtr& submission) {
@@ -50,7 +55,7 @@ caf::result<actors::Progress> CampaignState::watch() {
 
 void CampaignState::cancel() {
   if (!under_way(number)) return;
-  campaign->tick(elapsed());
+  run_now().save_time();
   campaign->interrupt();
   close();
 }
@@ -68,17 +73,17 @@ void CampaignState::done(const ExecutionPtr& execution) {
 
 void CampaignState::judged(const JudgedPtr& answer) {
   if (!under_way(answer->execution->run)) return;
-  if (!answer->execution->duplicate) return follow(campaign->take(answer->result, answer->execution->trace->chunks));
+  if (!answer->execution->duplicate) return follow(run_now().take(answer->result, answer->execution->trace->chunks));
   campaign->compare(answer->result);
   if (campaign->over()) close();  // the ledger refused
 }
 
 void CampaignState::lost(const LossPtr& loss) {
-  if (under_way(loss->run)) follow(campaign->take(coordinator::lost(loss->order), {}));
+  if (under_way(loss->run)) follow(run_now().take(coordinator::lost(loss->order), {}));
 }
 
 void CampaignState::inquired(std::uint64_t run, const InquiredPtr& answer) {
-  if (under_way(run)) follow(campaign->inquired(*answer));
+  if (under_way(run)) follow(run_now().inquired(*answer));
 }
 
 void CampaignState::follow(CampaignRun::Step step) {
@@ -104,12 +109,12 @@ void CampaignState::close() {
 // --- time
 
 void CampaignState::budget(std::uint64_t run) {
-  if (under_way(run)) follow(campaign->stop_exploring("the time budget is over"));
+  if (under_way(run)) follow(run_now().stop_exploring("the time budget is over"));
 }
 
 void CampaignState::tick(std::uint64_t run) {
   if (!under_way(run)) return;
-  campaign->tick(elapsed());
+  run_now().save_time();
   if (campaign->over()) return close();  // the ledger refused
   self->delayed_send(CampaignSelf{self}, note_time_every, tick_atom::value, run);
 }

@@ -37,6 +37,8 @@ struct CampaignState {
   void tick(std::uint64_t run);
 
   std::chrono::milliseconds elapsed() const;
+  /// The campaign, told what time it is: whatever it does next may be the last that its ledger hears.
+  CampaignRun& run_now();
   bool under_way(std::uint64_t run) const { return campaign && run == number && !campaign->over(); }
   void follow(CampaignRun::Step step);
   void close();

@@ -13,7 +13,7 @@ namespace events = scenarios::events;
 
 namespace {
 
-constexpr std::size_t body_columns = 44;
+constexpr std::size_t body_columns = 44, evidence_columns = 200;
 
 std::string body_text(const Value& attrs, const char* json = "json", const char* body = "body") {
   if (const auto* value = attribute(attrs, json); value && !value->is_null())
@@ -64,10 +64,38 @@ std::string attempt_text(const Value& attrs) {
   return attempt > 1 ? " again (start " + std::to_string(attempt) + ")" : "";
 }
 
+/// What a fault's evidence tells a reader: the call first, then what became of it, where it struck last. Left out is
+/// what only a machine asks for (process ids), what the next events say (the signal that killed), and what is told
+/// better by a name beside it.
+std::string evidence_text(const Value& evidence) {
+  if (!evidence.is_object()) return compact(evidence, evidence_columns);
+  std::string first, middle, last;
+  const auto add = [](std::string& to, const std::string& name, const Value& value) {
+    const auto said = value.is_object() ? text_of(value, "text") : std::string();
+    to += (to.empty() ? "" : ", ") + name + ": " +
+          (said.empty() ? compact(value, evidence_columns) : one_line_text(said, evidence_columns));
+  };
+  for (const auto& [name, value] : evidence.items()) {
+    if (name == "pid" || name == "pids" || name == "signal") continue;
+    if (name == "errno" && evidence.contains("errno_name")) continue;
+    if (name == "path" && evidence.contains("peer")) continue;
+    if (name == "call")
+      add(first, name, value);
+    else if (name == "path" || name == "peer")
+      add(last, name, value);
+    else
+      add(middle, name == "errno_name" ? "errno" : name, value);
+  }
+  std::string text;
+  for (const auto* part : {&first, &middle, &last})
+    if (!part->empty()) text += (text.empty() ? "" : ", ") + *part;
+  return text.empty() ? text : "{" + fit(text, evidence_columns) + "}";
+}
+
 std::string fired(const Value& attrs) {
   auto text = "FAULT " + text_of(attrs, "kind") + " strikes";
   if (const auto* evidence = attribute(attrs, "evidence"); evidence && !evidence->empty())
-    text += "  " + compact(*evidence, 60);
+    if (const auto told = evidence_text(*evidence); !told.empty()) text += "  " + told;
   return text;
 }
 

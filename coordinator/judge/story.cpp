@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -102,15 +103,55 @@ struct Lane {
   std::vector<std::string> essence;
 };
 
-std::map<std::string, Lane> lanes_of(const std::vector<Event>& all, const std::string& key) {
+/// What is compared: nothing of an event that does not count.
+using Essence = std::function<std::optional<std::string>(const Event&)>;
+
+std::optional<std::string> line_written(const Event& event) {
+  if (event.kind != events::log) return std::nullopt;
+  return text_of(event.attrs, "line");
+}
+
+std::map<std::string, Lane> lanes_of(const std::vector<Event>& all, const Essence& essence_of) {
   std::map<std::string, Lane> lanes;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (auto text = essence(all[i], key)) {
+    if (auto text = essence_of(all[i])) {
       auto& lane = lanes[all[i].lane];
       lane.index.push_back(i);
       lane.essence.push_back(std::move(*text));
     }
   return lanes;
+}
+
+std::vector<Divergence> parting_ways(const std::vector<Event>& failing, const std::vector<Event>& passing,
+                                     const Essence& essence_of) {
+  auto here = lanes_of(failing, essence_of), there = lanes_of(passing, essence_of);
+  for (const auto& [name, lane] : there) here[name];
+  std::chrono::nanoseconds struck = std::chrono::nanoseconds::max();
+  for (const auto& event : failing)
+    if (event.kind == events::fault_fired) struck = std::min(struck, event.at);
+
+  std::vector<std::tuple<bool, std::chrono::nanoseconds, Divergence>> found;
+  for (const auto& [name, lane] : here) {
+    const auto& other = there[name];
+    std::size_t i = 0;
+    while (i < lane.essence.size() && i < other.essence.size() && lane.essence[i] == other.essence[i]) ++i;
+    if (i == lane.essence.size() && i == other.essence.size()) continue;
+    Divergence divergence{name, {}, {}};
+    auto at = std::chrono::nanoseconds::max();
+    if (i < other.index.size()) at = passing[*(divergence.passing = other.index[i])].at;
+    if (i < lane.index.size()) at = failing[*(divergence.failing = lane.index[i])].at;
+    found.emplace_back(struck != std::chrono::nanoseconds::max() && at < struck, at, std::move(divergence));
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a), std::get<2>(a).lane) <
+           std::tie(std::get<0>(b), std::get<1>(b), std::get<2>(b).lane);
+  });
+  // Noise from before the fault is worth telling only where there is nothing else.
+  const bool any_after = !found.empty() && !std::get<0>(found.front());
+  std::vector<Divergence> result;
+  for (auto& [before, at, divergence] : found)
+    if (!before || !any_after) result.push_back(std::move(divergence));
+  return result;
 }
 
 }  // namespace
@@ -143,34 +184,10 @@ std::vector<std::size_t> relevant(const std::vector<Event>& all, const Violation
 
 std::vector<Divergence> divergences(const std::vector<Event>& failing, const std::vector<Event>& passing,
                                     const std::string& key) {
-  auto here = lanes_of(failing, key), there = lanes_of(passing, key);
-  for (const auto& [name, lane] : there) here[name];
-  std::chrono::nanoseconds struck = std::chrono::nanoseconds::max();
-  for (const auto& event : failing)
-    if (event.kind == events::fault_fired) struck = std::min(struck, event.at);
-
-  std::vector<std::tuple<bool, std::chrono::nanoseconds, Divergence>> found;
-  for (const auto& [name, lane] : here) {
-    const auto& other = there[name];
-    std::size_t i = 0;
-    while (i < lane.essence.size() && i < other.essence.size() && lane.essence[i] == other.essence[i]) ++i;
-    if (i == lane.essence.size() && i == other.essence.size()) continue;
-    Divergence divergence{name, {}, {}};
-    auto at = std::chrono::nanoseconds::max();
-    if (i < other.index.size()) at = passing[*(divergence.passing = other.index[i])].at;
-    if (i < lane.index.size()) at = failing[*(divergence.failing = lane.index[i])].at;
-    found.emplace_back(struck != std::chrono::nanoseconds::max() && at < struck, at, std::move(divergence));
-  }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::tie(std::get<0>(a), std::get<1>(a), std::get<2>(a).lane) <
-           std::tie(std::get<0>(b), std::get<1>(b), std::get<2>(b).lane);
-  });
-  // Noise from before the fault is worth telling only where there is nothing else.
-  const bool any_after = !found.empty() && !std::get<0>(found.front());
-  std::vector<Divergence> result;
-  for (auto& [before, at, divergence] : found)
-    if (!before || !any_after) result.push_back(std::move(divergence));
-  return result;
+  auto found = parting_ways(failing, passing, [&](const Event& event) { return essence(event, key); });
+  // Two runs of the same plan write different lines often enough (times, process ids): they speak when nothing else
+  // does.
+  return found.empty() ? parting_ways(failing, passing, line_written) : found;
 }
 
 }  // namespace leafcutter::coordinator

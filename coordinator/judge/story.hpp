@@ -30,7 +30,7 @@ struct Divergence {
 
 /// The first difference of every lane that has one, in time order, those before the first fault left out where there
 /// are others. Times, processes, ports and connection numbers do not count; nor do kinds that only a plan makes
-/// visible.
+/// visible. What the services wrote is compared where nothing else differs.
 std::vector<Divergence> divergences(const std::vector<protocols::Event>& failing,
                                     const std::vector<protocols::Event>& passing, const std::string& key);
 

@@ -38,7 +38,8 @@ std::vector<Fault> simpler_kinds(const Fault& fault) {
   if (now == nullptr) return {};
   std::vector<const FaultKind*> kinds;
   for (const auto& kind : scenarios::fault_kinds())
-    if (kind.mechanism == now->mechanism && kind.complexity < now->complexity && strikes(kind, fault.site.operation))
+    if (kind.mechanism == now->mechanism && kind.complexity < now->complexity && (now->kills || !kind.kills) &&
+        strikes(kind, fault.site.operation))
       kinds.push_back(&kind);
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto* a, const auto* b) { return a->complexity < b->complexity; });

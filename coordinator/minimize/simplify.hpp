@@ -9,7 +9,8 @@
 namespace leafcutter::coordinator {
 
 /// Kinds of less complexity that the same mechanism can carry out at the same site with the parameters the fault has;
-/// the simplest first.
+/// the simplest first. None that kills the service when the fault does not: a crash is another failure, not a milder
+/// one, and whoever asked for a full disk would be told of something else.
 std::vector<scenarios::Fault> simpler_kinds(const scenarios::Fault& fault);
 
 /// A rule that may strike several times, at the first of them alone; nullopt for what strikes once or lasts.

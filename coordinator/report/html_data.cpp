@@ -17,6 +17,7 @@ namespace events = scenarios::events;
 namespace {
 
 constexpr std::size_t detail_bytes = 1200;
+constexpr std::size_t text_columns = 260;  // what a fault proves fits, whole
 
 bool noise(const Event& event) { return event.kind == events::log || event.kind == events::syscall; }
 
@@ -68,7 +69,7 @@ Value row_of(const Event& event) {
       {"time", moment(event.at)},
       {"kind", event.kind},
       {"lane", event.lane},
-      {"text", fit(line.starts_with(event.lane + "  ") ? line.substr(event.lane.size() + 2) : line, 160)},
+      {"text", fit(line.starts_with(event.lane + "  ") ? line.substr(event.lane.size() + 2) : line, text_columns)},
       {"detail", one_line_text(event.attrs.dump(-1, ' ', false, Value::error_handler_t::replace), detail_bytes)},
       {"seq", event.seq}};
   if (const auto [from, to] = ends(event); !to.empty()) {

@@ -74,7 +74,8 @@ void unfired_rules(const EpochHeader& singles, const ByAddress& outcomes, std::v
   }
 }
 
-void bounds(const Scenario& scenario, const Coverage& result, bool pairs_planned,
+// `singles_left`: candidates that no leaf was planned for.
+void bounds(const Scenario& scenario, const Coverage& result, bool pairs_planned, std::uint64_t singles_left,
             std::vector<std::string>& not_covered) {
   const auto& explore = scenario.explore;
   if (explore.at_once < 2)
@@ -85,8 +86,10 @@ void bounds(const Scenario& scenario, const Coverage& result, bool pairs_planned
   not_covered.push_back("a site's visits after its " + (explore.occurrences == 1
                                                             ? std::string("first")
                                                             : "first " + std::to_string(explore.occurrences)));
-  if (result.singles > result.singles_run)
-    not_covered.push_back(counted(result.singles - result.singles_run, "single fault", "single faults") +
+  if (singles_left > 0)
+    not_covered.push_back(counted(singles_left, "single fault", "single faults") + " that the budget had no leaf for");
+  if (result.singles > result.singles_run + singles_left)
+    not_covered.push_back(counted(result.singles - result.singles_run - singles_left, "single fault", "single faults") +
                           " without a verdict on the services");
   not_covered.emplace_back("orders of messages");
   not_covered.emplace_back("thread interleavings within a process");
@@ -98,6 +101,7 @@ Coverage coverage(const Scenario& scenario, const std::vector<EpochHeader>& epoc
   Coverage result;
   const EpochHeader* singles = nullptr;
   bool pairs_planned = false;
+  std::uint64_t singles_left = 0;
   for (const auto& epoch : epochs) {
     const auto counts = tally(epoch, outcomes);
     switch (epoch.kind) {
@@ -106,6 +110,7 @@ Coverage coverage(const Scenario& scenario, const std::vector<EpochHeader>& epoc
         singles = &epoch;
         result.sites = epoch.sites.size();
         result.singles += epoch.candidates.size();
+        singles_left += epoch.candidates.size() - std::min<std::uint64_t>(epoch.candidates.size(), epoch.leaves);
         result.singles_run += counts.run;
         result.singles_fired += counts.fired;
         break;
@@ -128,7 +133,7 @@ Coverage coverage(const Scenario& scenario, const std::vector<EpochHeader>& epoc
     missing_choices(scenario, *singles, result.not_covered);
     unfired_rules(*singles, outcomes, result.not_covered);
   }
-  bounds(scenario, result, pairs_planned, result.not_covered);
+  bounds(scenario, result, pairs_planned, singles_left, result.not_covered);
   return result;
 }
 

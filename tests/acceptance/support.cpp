@@ -95,14 +95,16 @@ void Folder::write(const std::string& name, const std::string& text) const {
 std::string Folder::copy_scenario(const std::string& name, const std::string& from, const std::string& to) const {
   const auto target = path_ / name;
   fs::copy(build_folder() / "library" / name, target, fs::copy_options::recursive);
-  auto text = read_whole(target / "scenario.yaml");
-  if (!from.empty()) {
-    const auto at = text.find(from);
-    if (at == std::string::npos) throw std::runtime_error(name + "/scenario.yaml does not say \"" + from + "\"");
-    text.replace(at, from.size(), to);
-    std::ofstream(target / "scenario.yaml") << text;
-  }
+  if (!from.empty()) replace_in(target / "scenario.yaml", from, to);
   return target.string();
+}
+
+void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
+  auto text = read_whole(file);
+  auto at = text.find(from);
+  if (at == std::string::npos) throw std::runtime_error(file.string() + " does not say \"" + from + "\"");
+  for (; at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  std::ofstream(file) << text;
 }
 
 Program::Program(const std::vector<std::string>& command, const fs::path& folder) {

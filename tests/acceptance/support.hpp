@@ -39,6 +39,9 @@ class Folder {
   fs::path path_;
 };
 
+/// Replaces `from` by `to` wherever the file says it; throws when it does not.
+void replace_in(const fs::path& file, const std::string& from, const std::string& to);
+
 struct Outcome {
   int exit = -1;  ///< 128 + signal when killed
   std::string out, err;

@@ -37,6 +37,7 @@ class SecondResult : public ::testing::Test {
     run_.emplace(std::move(*opened));
     const auto step = run_->start();
     ASSERT_FALSE(step.orders.empty());
+    orders_ = step.orders;
     first_.execution = step.orders[0].execution;
     first_.address = step.orders[0].address;
     run_->take(first_, "");
@@ -54,7 +55,27 @@ class SecondResult : public ::testing::Test {
   std::unique_ptr<Ledger> ledger_ = open_ledger(folder_.path());
   std::optional<CampaignRun> run_;
   Result first_;
+  std::vector<actors::LeafOrder> orders_;
 };
+
+using RunToItsEnd = SecondResult;
+
+TEST_F(RunToItsEnd, LeavesInTheLedgerHowLongItTook) {
+  std::chrono::milliseconds now{1000};
+  for (const auto& order : orders_) {
+    ASSERT_FALSE(run_->over());
+    run_->clock(now += std::chrono::milliseconds(111));
+    auto result = first_;
+    result.execution = order.execution;
+    result.address = order.address;
+    run_->take(result, "");
+  }
+  ASSERT_TRUE(run_->over()) << "baselines that visit no site are all there is to do";
+  run_->clock(std::chrono::hours(1));  // nothing is told after the end
+  const auto row = ledger_->campaign(run_->name());
+  ASSERT_TRUE(row.ok() && *row);
+  EXPECT_EQ((*row)->elapsed_ms, now.count());
+}
 
 TEST_F(SecondResult, ThatDiffersIsAFinding) {
   const auto before = digest();

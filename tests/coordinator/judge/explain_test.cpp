@@ -51,6 +51,52 @@ TEST(Explain, TellsTheOutboxStoryInOneScreen) {
   EXPECT_THAT(text, Not(HasSubstr("(start 1)")));
 }
 
+/// Everything after the heading of a part, up to the next empty line, with the line breaks taken out.
+std::string part(const std::vector<std::string>& lines, const std::string& heading) {
+  std::string text;
+  auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& one) { return one.starts_with(heading); });
+  for (; line != lines.end() && !line->empty(); ++line) {
+    const auto at = line->find_first_not_of(' ');
+    text += (text.empty() ? "" : " ") + line->substr(at);
+  }
+  return text;
+}
+
+Value lost_power() {
+  return {{"before_step", "the record is read back"},
+          {"lost",
+           {{"bytes_lost", 18},
+            {"changed", {"records.log"}},
+            {"files_changed", 1},
+            {"text", "1 file changed (records.log), no names lost, no returned, 18 bytes lost, 1 sync failed"}}},
+          {"pid", 5},
+          {"signal", 9}};
+}
+
+TEST(Explain, ShowsAllThatAFaultProves) {
+  TraceBuilder trace;
+  trace.order("order-1");
+  trace.add("shop", events::fault_fired, {{"fault", 0}, {"kind", "power-loss"}, {"evidence", lost_power()}});
+  trace.order("order-2", false).settled().end();
+  const auto lines = explain(outbox_scenario(), outbox_finding(), trace.events, passing_outbox().events);
+  expect_one_screen(lines);
+  EXPECT_THAT(part(lines, "What happened"),
+              HasSubstr("FAULT power-loss strikes  {before_step: the record is read back, lost: 1 file changed "
+                        "(records.log), no names lost, no returned, 18 bytes lost, 1 sync failed}"));
+}
+
+TEST(Explain, ListsThePlanInTheOrderInWhichItStruck) {
+  auto finding = outbox_finding();
+  finding.plan.faults = {{"power-loss", {"shop", "step", "later"}, 1, Value::object()},
+                         {"short", {"shop", "write", "data:never"}, 1, {{"bytes", 1}}},
+                         {"fsync-lost", {"shop", "fsync", "data:orders.log"}, 1, Value::object()}};
+  TraceBuilder trace;
+  trace.fired(2).order("order-2", false).fired(0).fired(7).fired(-1).settled().end();
+  const auto text = part(explain(outbox_scenario(), finding, trace.events, {}), "Minimal plan");
+  EXPECT_THAT(text, HasSubstr("1. fsync-lost at shop fsync data:orders.log #1 2. power-loss at shop step later #1 3. "
+                              "short(bytes=1)"));
+}
+
 TEST(Explain, StaysOneScreenWhateverTheTrace) {
   auto finding = outbox_finding();
   finding.message = std::string(2000, 'x') + "\n" + std::string(500, '\xff');
@@ -121,6 +167,40 @@ TEST(Divergence, TimesPortsAndConnectionsDoNotCount) {
   EXPECT_EQ(found[0].lane, "shop");
   EXPECT_FALSE(found[0].failing);
   EXPECT_TRUE(found[0].passing);
+}
+
+TEST(Divergence, WhatServicesWroteSpeaksWhenNothingElseDoes) {
+  TraceBuilder a, b;
+  a.order("x").fired(0).add("shop", events::log, {{"line", "booked 424200"}});
+  b.order("x").add("shop", events::log, {{"line", "booked 4200"}});
+  const auto found = divergences(a.events, b.events, "x");
+  ASSERT_THAT(found, SizeIs(1));
+  ASSERT_TRUE(found[0].failing && found[0].passing);
+  EXPECT_EQ(one_line(a.events[*found[0].failing]), "shop  writes: booked 424200");
+  EXPECT_EQ(one_line(b.events[*found[0].passing]), "shop  writes: booked 4200");
+
+  b.order("y");  // now something else differs, and lines are as often noise
+  const auto other = divergences(a.events, b.events, "x");
+  ASSERT_THAT(other, Not(SizeIs(0)));
+  for (const auto& one : other) EXPECT_FALSE(one.failing) << one.lane;
+}
+
+TEST(OneLine, TellsEvidenceForPeople) {
+  TraceBuilder t;
+  const auto fired = [&](const char* kind, Value evidence) {
+    return one_line(t.add("shop", events::fault_fired, {{"kind", kind}, {"evidence", std::move(evidence)}}));
+  };
+  EXPECT_EQ(fired("short", {{"asked", 93}, {"call", "write"}, {"carried", 20}, {"path", "/leaf/p/p.tmp"}, {"pid", 6}}),
+            "shop  FAULT short strikes  {call: write, asked: 93, carried: 20, path: /leaf/p/p.tmp}");
+  EXPECT_EQ(fired("errno", {{"call", "recvfrom"},
+                            {"errno", 4},
+                            {"errno_name", "EINTR"},
+                            {"path", "10.77.0.1:7502"},
+                            {"peer", "market:orders"}}),
+            "shop  FAULT errno strikes  {call: recvfrom, errno: EINTR, peer: market:orders}");
+  EXPECT_EQ(fired("errno", {{"call", "read"}, {"errno", 5}}), "shop  FAULT errno strikes  {call: read, errno: 5}");
+  EXPECT_EQ(fired("crash", {{"pid", 6}, {"signal", 9}}), "shop  FAULT crash strikes");
+  EXPECT_EQ(fired("odd", "text"), "shop  FAULT odd strikes  text");
 }
 
 TEST(OneLine, SpeaksForEveryKind) {

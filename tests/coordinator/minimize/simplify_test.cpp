@@ -34,6 +34,13 @@ TEST(SimplerKinds, DoNotInventParameters) {
   EXPECT_EQ(kinds(simpler_kinds(crash)), (std::vector<std::string>{"crash-before"}));  // errno would need an error
 }
 
+TEST(SimplerKinds, OfAFaultThatKillsNobodyKillNobody) {
+  const Fault full{"no-space", {"shop", "write", "data:a"}, 1, {{"after", 100}}};
+  EXPECT_TRUE(simpler_kinds(full).empty());
+  const Fault torn{"torn", {"shop", "write", "data:a"}, 1, {{"bytes", 100}}};
+  EXPECT_EQ(kinds(simpler_kinds(torn)), (std::vector<std::string>{"crash-before", "short"}));
+}
+
 TEST(SimplerKinds, OfTheSimplestOrAnUnknownKindAreNone) {
   EXPECT_TRUE(simpler_kinds({"refuse", {"a -> b", "connect", "tcp"}, 1, Value::object()}).empty());
   EXPECT_TRUE(simpler_kinds({"no such kind", {"a -> b", "connect", "tcp"}, 1, Value::object()}).empty());
@@ -52,6 +59,7 @@ TEST(SimplerKinds, AreAlwaysValidAndLessComplex) {
         ASSERT_NE(to, nullptr);
         EXPECT_LT(to->complexity, kind.complexity);
         EXPECT_EQ(to->mechanism, kind.mechanism);
+        EXPECT_TRUE(kind.kills || !to->kills) << kind.name << " to " << to->name;
         EXPECT_TRUE(scenarios::check_params(*to, simpler.params).ok());
       }
     }

@@ -70,6 +70,21 @@ TEST(Coverage, AddsUpWhenLeavesAreMissingOrCameToNothing) {
       << coverage_line(c);
 }
 
+TEST(Coverage, TellsFaultsThatTheBudgetLeftOutFromThoseThatCameToNothing) {
+  Explored run;
+  const auto& singles = run.derived.singles;
+  const auto last = singles.leaves - 1;
+  run.outcomes.erase({singles.campaign, 1, last});
+  run.outcomes.erase({singles.campaign, 1, last - 1});
+  run.outcomes.at({singles.campaign, 1, 0}).verdict = scenarios::Verdict::infra;
+  run.epochs[1].leaves = last - 1;
+  const auto line = coverage_line(run.covered());
+  EXPECT_NE(line.find("2 single faults that the budget had no leaf for"), std::string::npos) << line;
+  EXPECT_NE(line.find("1 single fault without a verdict on the services"), std::string::npos) << line;
+  const auto whole = coverage_line(Explored().covered());
+  EXPECT_EQ(whole.find("the budget had no leaf for"), std::string::npos) << whole;
+}
+
 TEST(Coverage, NamesChoicesThatNothingFitted) {
   Explored run;
   const auto c = run.covered();
