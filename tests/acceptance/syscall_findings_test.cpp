@@ -22,7 +22,7 @@ Json only_finding(const std::string& name, std::size_t faults = 1) {
   const auto outcome =
       leafcutter({"run", acceptance::library(name), "--format", "json", "--out", folder / "out"}, folder.path());
   EXPECT_EQ(outcome.exit, 1) << outcome.err;
-  const auto json = document(outcome);
+  auto json = document(outcome);
   const auto findings = json.value("findings", Json::array());
   // Every single fault was tried: what was not found is not there.
   EXPECT_EQ(json["coverage"]["singles"]["run"], json["coverage"]["singles"]["known"]) << json["coverage"].dump(2);
@@ -45,7 +45,7 @@ void expect_clean_when_fixed(const Folder& folder, const std::string& scenario) 
   const auto outcome =
       leafcutter({"run", scenario, "--variant", "fixed", "--format", "json", "--out", folder / "out"}, folder.path());
   EXPECT_EQ(outcome.exit, 0) << outcome.err << outcome.out;
-  const auto json = document(outcome);
+  auto json = document(outcome);
   EXPECT_EQ(json.value("findings", Json::array()).size(), 0U);
   EXPECT_EQ(json["leaves"]["total"], 10 * leaves) << "the space has fewer leaves than the budget";
   EXPECT_EQ(json["leaves"]["by_verdict"].value("PASS", 0), 10 * leaves) << json["leaves"].dump(2);
@@ -64,7 +64,7 @@ TEST(FsyncRetry, AFailedSyncAndALossOfPowerLoseAnAcknowledgedRecord) {
                                                        "power-loss store step the record is read back"));
 }
 
-// Its own space is smaller than that: with six records, and six syncs of them that can fail, there is enough to try.
+// Its own space is smaller than that; six records, and any of their syncs, make it wide enough.
 TEST(FsyncRetry, IsCleanWhenFixed) {
   const Folder folder;
   const auto scenario = with_ten_times_as_many_leaves(folder, "fsync-retry");
