@@ -18,6 +18,8 @@
 namespace leafcutter::node::proxy {
 
 using Duration = std::chrono::nanoseconds;
+/// No duration of a fault may be longer.
+constexpr Duration longest_fault_time = std::chrono::hours(24 * 365);
 
 enum class Transport { tcp, udp };
 

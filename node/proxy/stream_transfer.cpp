@@ -1,0 +1,250 @@
+// The bytes of a connection: read when there is room for them, passed through the faults, written when the other side
+// takes them; spliced where no fault can strike.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "node/proxy/stream_link.hpp"
+
+namespace leafcutter::node::proxy {
+namespace {
+
+/// Reads and writes of one direction before others get their turn.
+constexpr int rounds_in_a_row = 16;
+/// A direction that holds less may use the second half of the link's memory too, so that a few with much do not starve
+/// all.
+constexpr std::size_t small_share = 16 << 10;
+/// From there on reading into blocks, and splicing, are worth their cost.
+constexpr std::size_t bulk_bytes = 32 << 10;
+constexpr std::size_t block_bytes = 64 << 10;
+/// Nothing tells when memory of the link is free again.
+constexpr auto starved_retry = std::chrono::milliseconds(10);
+
+std::size_t free_of(std::size_t limit, std::size_t used) { return limit > used ? limit - used : 0; }
+
+}  // namespace
+
+void StreamConnection::pump_way(Way& way) {
+  for (int round = 0; round < rounds_in_a_row; ++round) {
+    if (way.chain) {
+      way.chain->pump(worker().now());
+      collect_back(way);
+    }
+    if (!way.back.empty()) deliver_back(way);
+    const auto delivering = deliver(way);
+    account(way);
+    if (delivering == Step::over) return;
+    if (way.chain && way.chain->idle()) way.chain.reset();
+    const auto taking = take(way);
+    account(way);
+    if (taking == Step::over) return;
+    if (taking == Step::blocked) {
+      // What was held may have become due while writing.
+      if (delivering == Step::blocked || !way.chain || way.chain->out().empty()) return;
+    }
+  }
+  worker().schedule(*this);
+}
+
+void StreamConnection::account(Way& way) {
+  const auto cost = way.out.cost() + (way.chain ? way.chain->cost() : 0) + way.pipe.bytes;
+  if (cost == way.charged) return;
+  shared().charge(way.charged, cost);
+  way.charged = cost;
+}
+
+/// How many bytes may be read: of the link's memory, and of the direction's share.
+std::size_t StreamConnection::allowance(const Way& way) const {
+  const auto& shared = link_.shared();
+  const auto limit = shared.limits.memory_bytes;
+  const auto ceiling = way.charged < small_share ? limit : limit / 2;
+  return std::min(free_of(ceiling, shared.held.load(std::memory_order_relaxed)),
+                  free_of(shared.limits.direction_bytes, way.charged));
+}
+
+// --- writing ---
+
+StreamConnection::Step StreamConnection::deliver(Way& way) {
+  if (way.broken || way.shut) {
+    way.out.clear();
+    if (way.chain) way.chain->out().clear();
+    return Step::blocked;
+  }
+  if (way.has_pipe)
+    if (const auto step = deliver_pipe(way); step != Step::moved) return step;
+  while (!way.out.empty())
+    if (const auto step = deliver_front(way, way.out); step != Step::moved) return step;
+  while (way.chain && !way.chain->out().empty())
+    if (const auto step = deliver_front(way, way.chain->out()); step != Step::moved) return step;
+  return Step::moved;
+}
+
+StreamConnection::Step StreamConnection::deliver_pipe(Way& way) {
+  while (way.pipe.bytes > 0) {
+    if (!way.to->writable) return Step::blocked;
+    const auto count = ::splice(way.pipe.out.get(), nullptr, way.to->fd.get(), nullptr, way.pipe.bytes,
+                                SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (count <= 0) return write_failed(way, count == 0 ? EAGAIN : errno);
+    way.pipe.bytes -= static_cast<std::size_t>(count);
+    delivered(way, static_cast<std::size_t>(count), true);
+  }
+  way.has_pipe = false;
+  worker().pipes().give_back(std::move(way.pipe));
+  way.pipe = {};
+  return Step::moved;
+}
+
+StreamConnection::Step StreamConnection::deliver_front(Way& way, ChunkQueue& queue) {
+  if (queue.front().is_end()) return act_on_end(way, queue);
+  if (!way.to->writable) return Step::blocked;
+  const auto bytes = queue.front().bytes();
+  const auto count = ::send(way.to->fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (count < 0) return write_failed(way, errno);
+  if (static_cast<std::size_t>(count) == bytes.size())
+    queue.pop();
+  else
+    queue.pop_front_bytes(static_cast<std::size_t>(count));
+  delivered(way, static_cast<std::size_t>(count));
+  return Step::moved;
+}
+
+StreamConnection::Step StreamConnection::write_failed(Way& way, int error) {
+  if (error == EINTR) return Step::moved;
+  if (error == EAGAIN) {
+    way.to->writable = false;
+    return Step::blocked;
+  }
+  // That side is gone; what it said before it went is still to be read, and then the error.
+  way.broken = true;
+  way.to->readable = way.to->hung = true;
+  way.out.clear();
+  if (way.chain) way.chain->out().clear();
+  worker().schedule(*this);
+  return Step::blocked;
+}
+
+void StreamConnection::delivered(Way& way, std::size_t bytes, bool spliced) {
+  way.delivered += bytes;
+  auto& counters = shared().counters;
+  counters.bytes[static_cast<std::size_t>(way.direction)].fetch_add(bytes, std::memory_order_relaxed);
+  if (spliced) counters.spliced.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+/// Bytes that a filter sends back go out the other way.
+void StreamConnection::collect_back(Way& way) {
+  auto& other = &way == &up_ ? down_ : up_;
+  for (auto& passage : way.chain->take_back()) {
+    other.back.push_back({worker().now() + passage.delay, std::move(passage.bytes)});
+    worker().schedule(*this);
+  }
+}
+
+void StreamConnection::deliver_back(Way& way) {
+  const auto waiting = std::stable_partition(way.back.begin(), way.back.end(),
+                                             [now = worker().now()](const Back& back) { return back.due <= now; });
+  auto& queue = way.chain ? way.chain->out() : way.out;
+  for (auto back = way.back.begin(); back != waiting; ++back)
+    queue.push(Chunk::copy_of(back->bytes, way.read, back->due));
+  way.back.erase(way.back.begin(), waiting);
+}
+
+// --- reading ---
+
+StreamConnection::Step StreamConnection::take(Way& way) {
+  if (way.ended || way.broken || !way.from->readable || !way.from->fd) return Step::blocked;
+  if (!way.chain && (!way.out.empty() || way.has_pipe)) return Step::blocked;
+  const auto room = way.chain ? way.chain->room() : std::numeric_limits<std::size_t>::max();
+  if (room == 0) return Step::blocked;
+  const auto allowed = allowance(way);
+  if (allowed == 0) {
+    retry_ = worker().now() + starved_retry;
+    return Step::blocked;
+  }
+  const auto most = std::min(room, allowed);
+  if (!way.chain && way.bulk && worker().splices() && !way.shut) return take_spliced(way, most);
+  return take_copied(way, most);
+}
+
+StreamConnection::Step StreamConnection::take_spliced(Way& way, std::size_t most) {
+  auto pipe = worker().pipes().take();
+  if (!pipe) return take_copied(way, most);
+  const auto wanted = std::min<std::size_t>(most, PipePool::pipe_bytes);
+  const auto count =
+      ::splice(way.from->fd.get(), nullptr, pipe->in.get(), nullptr, wanted, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  const auto error = errno;
+  if (count <= 0) {
+    worker().pipes().give_back(std::move(*pipe));
+    return took(way, count, error);
+  }
+  pipe->bytes = static_cast<std::size_t>(count);
+  way.read += static_cast<std::uint64_t>(count);
+  way.bulk = static_cast<std::size_t>(count) >= bulk_bytes / 2;
+  way.pipe = std::move(*pipe);
+  way.has_pipe = true;
+  return Step::moved;
+}
+
+StreamConnection::Step StreamConnection::take_copied(Way& way, std::size_t most) {
+  // A block of its own saves a copy where much comes at a time; otherwise nothing is held for bytes that go on at once.
+  std::shared_ptr<char[]> block;
+  std::span<char> room = worker().scratch();
+  if (way.chain && way.bulk) {
+    block = std::make_shared_for_overwrite<char[]>(block_bytes);
+    room = {block.get(), block_bytes};
+  }
+  room = room.first(std::min(most, room.size()));
+  const auto count = ::recv(way.from->fd.get(), room.data(), room.size(), 0);
+  if (count <= 0) return took(way, count, errno);
+  const auto size = static_cast<std::size_t>(count);
+  if (size < room.size() && !way.from->hung) way.from->readable = false;
+  way.bulk = size >= std::min(bulk_bytes, room.size());
+  const auto offset = std::exchange(way.read, way.read + size);
+  if (way.shut) return Step::moved;
+  std::string_view bytes(room.data(), size);
+  if (way.chain) {
+    Chunk chunk;
+    if (block && size >= block_bytes / 2) {
+      chunk.block = std::move(block);
+      chunk.size = size;
+      chunk.offset = offset;
+      chunk.arrived = worker().now();
+    } else {
+      chunk = Chunk::copy_of(bytes, offset, worker().now());
+    }
+    way.chain->push(std::move(chunk), worker().now());
+    return Step::moved;
+  }
+  if (way.to->writable) {
+    const auto sent = ::send(way.to->fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0) {
+      write_failed(way, errno);
+      if (way.broken) return Step::moved;
+    } else {
+      delivered(way, static_cast<std::size_t>(sent));
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  if (!bytes.empty()) way.out.push(Chunk::copy_of(bytes, offset + size - bytes.size(), worker().now()));
+  // The short read said that there is no more; epoll will say when there is.
+  return bytes.empty() && !way.from->readable ? Step::blocked : Step::moved;
+}
+
+/// Reading gave no bytes: there are none now, or never again.
+StreamConnection::Step StreamConnection::took(Way& way, long count, int error) {
+  if (count < 0 && error == EINTR) return Step::moved;
+  if (count < 0 && error == EAGAIN) {
+    way.from->readable = false;
+    return Step::blocked;
+  }
+  way.ended = true;
+  if (count < 0) way.from->failed = true;
+  auto end = Chunk::ending(count == 0 ? StreamEnd::finished : StreamEnd::reset, way.read, worker().now());
+  if (way.chain)
+    way.chain->push(std::move(end), worker().now());
+  else
+    way.out.push(std::move(end));
+  return Step::moved;
+}
+
+}  // namespace leafcutter::node::proxy

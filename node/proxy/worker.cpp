@@ -1,0 +1,175 @@
+#include "node/proxy/worker.hpp"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace leafcutter::node::proxy {
+namespace {
+
+constexpr std::size_t scratch_bytes = 256 << 10;
+constexpr std::size_t events_in_a_round = 512;
+/// Descriptors may be freed elsewhere in the process, or by other processes, which nobody tells.
+constexpr auto scarcity_retry = std::chrono::milliseconds(100);
+
+/// epoll_pwait2 (Linux 5.11) knows nanoseconds; without it timers are late by up to a millisecond.
+int wait_on_epoll(int epoll, std::vector<epoll_event>& events, const timespec* limit) {
+  const auto size = static_cast<int>(events.size());
+  const int count = ::epoll_pwait2(epoll, events.data(), size, limit, nullptr);
+  if (count >= 0 || errno != ENOSYS) return count;
+  const auto milliseconds = limit == nullptr ? -1 : limit->tv_sec * 1000 + (limit->tv_nsec + 999'999) / 1'000'000;
+  return ::epoll_wait(epoll, events.data(), size, static_cast<int>(std::min<long>(milliseconds, 60'000)));
+}
+
+}  // namespace
+
+class Worker::Mailbox final : public Source {
+ public:
+  explicit Mailbox(int fd) : fd_(fd) {}
+  void ready(std::uint32_t) override {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto ignored = ::read(fd_, &count, sizeof count);
+  }
+
+ private:
+  int fd_;
+};
+
+class Worker::ScarcityTimer final : public Timed {
+ public:
+  explicit ScarcityTimer(Worker& worker) : worker_(worker) {}
+  void due(Time) override { worker_.descriptors_freed_ = true; }
+
+ private:
+  Worker& worker_;
+};
+
+Worker::Worker(std::size_t event_queue, bool splice, Resolver& resolver)
+    : ring_(event_queue),
+      splice_(splice),
+      resolver_(resolver),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      mailbox_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      mailbox_(std::make_unique<Mailbox>(mailbox_fd_.get())),
+      scarcity_(std::make_unique<ScarcityTimer>(*this)),
+      now_(std::chrono::steady_clock::now()),
+      events_(events_in_a_round),
+      scratch_(scratch_bytes) {
+  add(mailbox_fd_.get(), EPOLLIN, *mailbox_);
+}
+
+Worker::~Worker() { stop(); }
+
+void Worker::start(Journal* journal) {
+  journal_ = journal;
+  thread_ = std::thread([this] { run(); });
+}
+
+void Worker::stop() {
+  if (!thread_.joinable()) return;
+  post([this] { stopping_ = true; });
+  thread_.join();
+}
+
+void Worker::post(std::function<void()> command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto ignored = ::write(mailbox_fd_.get(), &one, sizeof one);
+}
+
+bool Worker::add(int fd, std::uint32_t events, Source& source) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &source;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Worker::remove(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void Worker::schedule(Pumped& pumped) {
+  if (std::exchange(pumped.scheduled_, true)) return;
+  ready_.push_back(&pumped);
+}
+
+void Worker::bury(std::shared_ptr<Pumped> dead) {
+  dead->buried_ = true;
+  dead_.push_back(std::move(dead));
+}
+
+void Worker::await_descriptors(std::function<void()> retry) {
+  pipes_.clear();
+  if (scarce_.empty()) timers_.set(*scarcity_, now_ + scarcity_retry);
+  scarce_.push_back(std::move(retry));
+}
+
+void Worker::retry_scarce() {
+  if (!std::exchange(descriptors_freed_, false) || scarce_.empty()) return;
+  timers_.clear(*scarcity_);
+  for (const auto& retry : std::exchange(scarce_, {})) retry();
+}
+
+void Worker::emit(EventRecord record) {
+  if (journal_ == nullptr) return;
+  record.at = now_;
+  ring_.push(std::move(record));
+  emitted_ = true;
+}
+
+void Worker::run() {
+  while (!stopping_) round();
+}
+
+void Worker::wait_for_events() {
+  timespec wait{};
+  timespec* limit = nullptr;
+  if (const auto earliest = timers_.earliest(); earliest || !ready_.empty()) {
+    if (ready_.empty()) {
+      const auto left = std::max(Duration{0}, Duration{*earliest - std::chrono::steady_clock::now()});
+      wait.tv_sec = left.count() / 1'000'000'000;
+      wait.tv_nsec = left.count() % 1'000'000'000;
+    }
+    limit = &wait;
+  }
+  const int count = wait_on_epoll(epoll_.get(), events_, limit);
+  now_ = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) {
+    const auto& event = events_[static_cast<std::size_t>(i)];
+    static_cast<Source*>(event.data.ptr)->ready(event.events);
+  }
+}
+
+void Worker::round() {
+  wait_for_events();
+  run_commands();
+  while (auto* timed = timers_.pop_due(now_)) timed->due(now_);
+  run_ready();
+  retry_scarce();
+  std::erase_if(dead_, [](const auto& dead) { return !dead->scheduled_; });
+  if (std::exchange(emitted_, false)) journal_->wake();
+}
+
+void Worker::run_commands() {
+  std::vector<std::function<void()>> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    commands.swap(commands_);
+  }
+  for (const auto& command : commands) command();
+}
+
+/// What is scheduled meanwhile gets its turn in the next round, so that others come between.
+void Worker::run_ready() {
+  running_.swap(ready_);
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    running_[i]->scheduled_ = false;
+    if (!running_[i]->buried_) running_[i]->pump();
+  }
+  running_.clear();
+}
+
+}  // namespace leafcutter::node::proxy

@@ -1,0 +1,164 @@
+// Ours beside haproxy (TCP mode), nginx (stream) and socat, as far as they are installed, and beside no proxy at all,
+// in one interleaved run: bulk throughput, connections a second, the median of a 64-byte echo. Prints a table of
+// medians.
+//   bench_proxy [ROUNDS] [NAME=COMMAND...]    more contenders: a shell command with {listen} and {upstream} for ports
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "load.hpp"
+#include "ours.hpp"
+
+namespace {
+
+namespace bench = leafcutter::bench_proxy;
+namespace fs = std::filesystem;
+
+struct Contender {
+  std::string name;
+  std::uint16_t port = 0;
+  pid_t pid = 0;
+  std::vector<double> bulk, connections, echo;
+};
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what)) text.replace(at, what.size(), with);
+  return text;
+}
+
+pid_t spawn(const std::function<void()>& run) {
+  const auto pid = ::fork();
+  if (pid != 0) return pid;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  run();
+  ::_exit(127);
+}
+
+pid_t spawn_command(const std::string& command) {
+  return spawn([&] {
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(null, 1);
+    ::dup2(null, 2);
+    ::execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
+  });
+}
+
+std::string written(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+bool installed(const char* path) { return fs::exists(path); }
+
+std::vector<std::pair<std::string, std::string>> peers(const fs::path& scratch) {
+  std::vector<std::pair<std::string, std::string>> commands;
+  if (installed("/usr/sbin/haproxy"))
+    commands.emplace_back("haproxy", "/usr/sbin/haproxy -db -f " +
+                                         written(scratch / "haproxy.cfg",
+                                                 "global\n maxconn 4000\ndefaults\n mode tcp\n timeout connect 10s\n"
+                                                 " timeout client 60s\n timeout server 60s\nlisten l\n bind "
+                                                 "127.0.0.1:{listen}\n server s 127.0.0.1:{upstream}\n"));
+  if (installed("/usr/sbin/nginx") && installed("/usr/lib/nginx/modules/ngx_stream_module.so"))
+    commands.emplace_back(
+        "nginx stream",
+        "/usr/sbin/nginx -p " + scratch.string() + " -c " +
+            written(scratch / "nginx.conf",
+                    "load_module /usr/lib/nginx/modules/ngx_stream_module.so;\ndaemon off;\nworker_processes auto;\n"
+                    "error_log stderr;\npid " +
+                        (scratch / "nginx.pid").string() +
+                        ";\nevents { worker_connections 8192; }\nstream { server { listen 127.0.0.1:{listen}; "
+                        "proxy_half_close on; proxy_pass 127.0.0.1:{upstream}; } }\n"));
+  if (installed("/usr/bin/socat"))
+    commands.emplace_back("socat",
+                          "/usr/bin/socat -b 262144 TCP-LISTEN:{listen},bind=127.0.0.1,reuseaddr,fork,nodelay "
+                          "TCP:127.0.0.1:{upstream},nodelay");
+  return commands;
+}
+
+bool await(const Contender& contender) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < until) {
+    if (bench::answers(contender.port)) return true;
+    if (contender.pid > 0 && ::waitpid(contender.pid, nullptr, WNOHANG) == contender.pid) break;
+    ::usleep(10'000);  // a foreign process: its listening can only be tried
+  }
+  std::fprintf(stderr, "%s does not answer on port %u; left out\n", contender.name.c_str(), contender.port);
+  return false;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void run(std::vector<Contender>& contenders, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& one : contenders) one.bulk.push_back(bench::bulk_megabytes_per_second(one.port, 512 << 20));
+    for (auto& one : contenders)
+      if (one.name != "socat" || round == 0) one.connections.push_back(bench::connections_per_second(one.port, 8, 1.0));
+    for (auto& one : contenders) one.echo.push_back(bench::echo_median_us(one.port, 4000));
+  }
+}
+
+void print(const std::vector<Contender>& contenders, int rounds) {
+  std::printf(
+      "| medians of %d interleaved rounds | bulk MB/s | connections/s | 64-byte echo p50 us |\n|---|---|---|---|\n",
+      rounds);
+  for (const auto& one : contenders)
+    std::printf("| %s | %.0f | %.0f | %.1f |\n", one.name.c_str(), median(one.bulk), median(one.connections),
+                median(one.echo));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
+  char pattern[] = "/tmp/bench_proxy.XXXXXX";
+  const fs::path scratch = ::mkdtemp(pattern);
+  const auto upstream = bench::serve_upstream();
+  std::vector<Contender> contenders{{"no proxy", upstream}};
+  for (const auto& mode : bench::our_modes()) {
+    Contender ours{mode, bench::free_port()};
+    ours.pid = spawn([&] { bench::serve_ours(mode, ours.port, upstream); });
+    contenders.push_back(ours);
+  }
+  auto commands = peers(scratch);
+  for (int i = 2; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto equals = argument.find('=');
+    if (equals != std::string::npos) commands.emplace_back(argument.substr(0, equals), argument.substr(equals + 1));
+  }
+  for (const auto& [name, command] : commands) {
+    Contender peer{name, bench::free_port()};
+    const auto listen = std::to_string(peer.port), up = std::to_string(upstream);
+    for (const auto* file : {"haproxy.cfg", "nginx.conf"})
+      if (command.find(file) != std::string::npos) {
+        std::ifstream in(scratch / file);
+        std::string text((std::istreambuf_iterator<char>(in)), {});
+        written(scratch / file, replaced(replaced(text, "{listen}", listen), "{upstream}", up));
+      }
+    peer.pid = spawn_command(replaced(replaced(command, "{listen}", listen), "{upstream}", up));
+    contenders.push_back(peer);
+  }
+  std::erase_if(contenders, [](const auto& one) { return !await(one); });
+  run(contenders, rounds);
+  print(contenders, rounds);
+  for (const auto& one : contenders)
+    if (one.pid > 0) ::kill(one.pid, SIGTERM);
+  for (const auto& one : contenders)
+    if (one.pid > 0) ::waitpid(one.pid, nullptr, 0);
+  fs::remove_all(scratch);
+}
