@@ -24,6 +24,7 @@ namespace {
 using base::UniqueFd;
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t block = 256 << 10;
+constexpr double longest_echo_s = 1;
 
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);
@@ -168,13 +169,15 @@ double echo_median_us(std::uint16_t port, int rounds) {
   if (!fd) return 0;
   std::vector<char> bytes(64, 'E');
   std::vector<double> times;
-  for (int i = 0; i < rounds; ++i) {
+  const auto first = Clock::now();
+  for (int i = 0; i < rounds && seconds_since(first) < longest_echo_s; ++i) {
     const auto begin = Clock::now();
     if (!round_trip(fd.get(), bytes)) return 0;
     times.push_back(seconds_since(begin) * 1e6);
   }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[static_cast<std::size_t>(rounds / 2)];
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 bool answers(std::uint16_t port) {

@@ -30,7 +30,7 @@ struct Contender {
   std::string name;
   std::uint16_t port = 0;
   pid_t pid = 0;
-  std::vector<double> bulk, connections, echo;
+  std::vector<double> bulk = {}, connections = {}, echo = {};
 };
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
