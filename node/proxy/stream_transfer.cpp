@@ -17,7 +17,7 @@ constexpr int rounds_in_a_row = 16;
 constexpr std::size_t small_share = 16 << 10;
 /// From there on reading into blocks, and splicing, are worth their cost.
 constexpr std::size_t bulk_bytes = 32 << 10;
-constexpr std::size_t block_bytes = 64 << 10;
+constexpr auto block_bytes = BlockPool::block_bytes;
 /// Nothing tells when memory of the link is free again.
 constexpr auto starved_retry = std::chrono::milliseconds(10);
 
@@ -190,7 +190,7 @@ StreamConnection::Step StreamConnection::take_copied(Way& way, std::size_t most)
   std::shared_ptr<char[]> block;
   std::span<char> room = worker().scratch();
   if (way.chain && way.bulk) {
-    block = std::make_shared_for_overwrite<char[]>(block_bytes);
+    block = worker().blocks().take();
     room = {block.get(), block_bytes};
   }
   room = room.first(std::min(most, room.size()));

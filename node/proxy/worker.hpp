@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "node/proxy/block_pool.hpp"
 #include "node/proxy/event_ring.hpp"
 #include "node/proxy/journal.hpp"
 #include "node/proxy/link.hpp"
@@ -77,6 +78,7 @@ class Worker {
   void bury(std::shared_ptr<Pumped> dead);
   std::span<char> scratch() { return scratch_; }
   PipePool& pipes() { return pipes_; }
+  BlockPool& blocks() { return blocks_; }
   bool splices() const { return splice_; }
   Resolver& resolver() { return resolver_; }
 
@@ -119,6 +121,7 @@ class Worker {
   std::vector<std::shared_ptr<Pumped>> dead_;
   std::vector<char> scratch_;
   PipePool pipes_;
+  BlockPool blocks_;
   std::vector<std::function<void()>> scarce_;
   bool descriptors_freed_ = false;
   std::unordered_map<const Link*, std::unique_ptr<LinkWorker>> links_;

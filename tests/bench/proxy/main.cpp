@@ -3,6 +3,7 @@
 // medians.
 //   bench_proxy [ROUNDS] [NAME=COMMAND...]    more contenders: a shell command with {listen} and {upstream} for ports
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,6 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,9 @@ struct Contender {
   std::uint16_t port = 0;
   pid_t pid = 0;
   std::vector<double> bulk = {}, connections = {}, echo = {};
+  /// What it took the proxy's processes: ms a gigabyte, us a connection. Says more than speeds on a machine that is
+  /// busy.
+  std::vector<double> bulk_cpu = {}, connection_cpu = {};
 };
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
@@ -38,8 +44,27 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+/// CPU time of all processes of the group, and of those that they have waited for, in ms.
+double cpu_ms(pid_t group) {
+  double ticks = 0;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "stat");
+    std::string stat((std::istreambuf_iterator<char>(in)), {});
+    const auto name_end = stat.rfind(')');
+    if (name_end == std::string::npos) continue;
+    std::istringstream fields(stat.substr(name_end + 2));
+    std::vector<std::string> all((std::istream_iterator<std::string>(fields)), {});
+    if (all.size() < 15 || all[2] != std::to_string(group)) continue;
+    for (const auto field : {11, 12, 13, 14}) ticks += std::stod(all[static_cast<std::size_t>(field)]);
+  }
+  return ticks * 1000 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
 pid_t spawn(const std::function<void()>& run) {
   const auto pid = ::fork();
+  ::setpgid(pid, 0);
   if (pid != 0) return pid;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   run();
@@ -92,7 +117,7 @@ bool await(const Contender& contender) {
   while (std::chrono::steady_clock::now() < until) {
     if (bench::answers(contender.port)) return true;
     if (contender.pid > 0 && ::waitpid(contender.pid, nullptr, WNOHANG) == contender.pid) break;
-    ::usleep(10'000);  // a foreign process: its listening can only be tried
+    ::poll(nullptr, 0, 10);  // a foreign process: its listening can only be tried
   }
   std::fprintf(stderr, "%s does not answer on port %u; left out\n", contender.name.c_str(), contender.port);
   return false;
@@ -104,22 +129,38 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+void measure_bulk(Contender& one) {
+  constexpr std::uint64_t bytes = 512 << 20;
+  const auto before = cpu_ms(one.pid);
+  one.bulk.push_back(bench::bulk_megabytes_per_second(one.port, bytes));
+  one.bulk_cpu.push_back((cpu_ms(one.pid) - before) / (static_cast<double>(bytes) / 1e9));
+}
+
+void measure_connections(Contender& one) {
+  constexpr double seconds = 1;
+  const auto before = cpu_ms(one.pid);
+  const auto rate = bench::connections_per_second(one.port, 8, seconds);
+  one.connections.push_back(rate);
+  one.connection_cpu.push_back((cpu_ms(one.pid) - before) * 1000 / std::max(rate * seconds, 1.0));
+}
+
 void run(std::vector<Contender>& contenders, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    for (auto& one : contenders) one.bulk.push_back(bench::bulk_megabytes_per_second(one.port, 512 << 20));
-    for (auto& one : contenders)
-      if (one.name != "socat" || round == 0) one.connections.push_back(bench::connections_per_second(one.port, 8, 1.0));
+    for (auto& one : contenders) measure_bulk(one);
+    for (auto& one : contenders) measure_connections(one);
     for (auto& one : contenders) one.echo.push_back(bench::echo_median_us(one.port, 4000));
   }
 }
 
 void print(const std::vector<Contender>& contenders, int rounds) {
   std::printf(
-      "| medians of %d interleaved rounds | bulk MB/s | connections/s | 64-byte echo p50 us |\n|---|---|---|---|\n",
+      "| medians of %d interleaved rounds | bulk MB/s | CPU ms/GB | connections/s | CPU us each | 64-byte echo p50 us "
+      "|\n"
+      "|---|---|---|---|---|---|\n",
       rounds);
   for (const auto& one : contenders)
-    std::printf("| %s | %.0f | %.0f | %.1f |\n", one.name.c_str(), median(one.bulk), median(one.connections),
-                median(one.echo));
+    std::printf("| %s | %.0f | %.0f | %.0f | %.0f | %.1f |\n", one.name.c_str(), median(one.bulk), median(one.bulk_cpu),
+                median(one.connections), median(one.connection_cpu), median(one.echo));
 }
 
 }  // namespace
@@ -129,7 +170,7 @@ int main(int argc, char** argv) {
   char pattern[] = "/tmp/bench_proxy.XXXXXX";
   const fs::path scratch = ::mkdtemp(pattern);
   const auto upstream = bench::serve_upstream();
-  std::vector<Contender> contenders{{"no proxy", upstream}};
+  std::vector<Contender> contenders{{"no proxy", upstream, -1}};
   for (const auto& mode : bench::our_modes()) {
     Contender ours{mode, bench::free_port()};
     ours.pid = spawn([&] { bench::serve_ours(mode, ours.port, upstream); });

@@ -41,7 +41,7 @@ TEST(EngineFaults, LatencyOnAnOpenConnectionFromTheArrivalOfTheBytes) {
   Line line;
   auto client = line.dial();
   line.rig.set("l", {fault(Latency{FixedTime{150ms}}, Flow::to_upstream)}, "slow");
-  ::usleep(200'000);  // idle for longer than the latency
+  EXPECT_TRUE(client.quiet_for(200ms));  // idle for longer than the latency
   const auto took = round_trip(client);
   EXPECT_GE(took, 150ms);
   EXPECT_LT(took, 400ms);

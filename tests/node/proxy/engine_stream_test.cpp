@@ -126,8 +126,10 @@ TEST(EngineStream, BytesArriveAsTheyWereWhileFaultsComeAndGo) {
       std::vector<Fault> set;
       for (const auto& one : choices)
         if (draws.below(3) == 0) set.push_back(one);
+      const auto before = rig.stats("l").bytes_to_upstream;
       rig.set("l", set);
-      ::usleep(3000);  // how long a set is in force; nothing is awaited
+      // A set is in force for some bytes, or for a moment when it stalls them.
+      (void)eventually([&] { return done || rig.stats("l").bytes_to_upstream > before + 300'000; }, 5ms);
       rig.set("l", {});
     }
   });
