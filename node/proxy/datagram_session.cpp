@@ -262,6 +262,7 @@ void DatagramSession::struck(const ArmedFault& fault, Direction direction, const
   link_.shared().counters.strikes.fetch_add(1, std::memory_order_relaxed);
   if (!std::exchange(was_struck_, true))
     link_.shared().counters.struck_connections.fetch_add(1, std::memory_order_relaxed);
+  if (!worker_.recording()) return;
   auto event = record(EventKind::struck);
   event.fault = fault.shared_from_this();
   event.direction = direction;

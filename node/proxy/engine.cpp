@@ -37,13 +37,22 @@ base::Error in_link(const std::string& name, base::Error error) {
   return error;
 }
 
+EventRecord link_record(const Link& link, EventKind kind) {
+  EventRecord record;
+  record.kind = kind;
+  record.link = link.name;
+  const std::lock_guard lock(link.mutex);
+  record.set = link.set;
+  return record;
+}
+
 }  // namespace
 
 struct Engine::State {
   EngineOptions options;
-  Resolver resolver;
   std::vector<std::unique_ptr<Worker>> workers;
   std::unique_ptr<Journal> journal;
+  Resolver resolver;  ///< its thread ends before the workers that it answers to are gone
 
   std::mutex changing;  ///< one change at a time
   mutable std::shared_mutex links_mutex;
@@ -56,7 +65,8 @@ struct Engine::State {
   ArmedSetPtr armed(Link& link, FaultSet set);
   std::vector<Worker*> workers_of(const Link& link) const;
   void on_workers(const std::function<void(Worker&)>& command);
-  void tell(const std::vector<std::shared_ptr<Link>>& changed, bool end_connections);
+  enum class Change { faults, enabled, disabled };
+  void tell(const std::vector<std::shared_ptr<Link>>& changed, Change change);
   base::Status listen_again(Link& link);
   void stop_listening(Link& link);
   void announce(const Link& link, EventKind kind, std::string detail = {});
@@ -93,13 +103,7 @@ void Engine::State::on_workers(const std::function<void(Worker&)>& command) {
 }
 
 void Engine::State::announce(const Link& link, EventKind kind, std::string detail) {
-  EventRecord record;
-  record.kind = kind;
-  record.link = link.name;
-  {
-    const std::lock_guard lock(link.mutex);
-    record.set = link.set;
-  }
+  auto record = link_record(link, kind);
   record.detail = std::move(detail);
   auto* worker = workers.front().get();
   worker->post([worker, record = std::move(record)] { worker->emit(record); });
@@ -125,17 +129,20 @@ ArmedSetPtr Engine::State::armed(Link& link, FaultSet set) {
 }
 
 /// Brings the state of links to the workers: each changes all of them in one step.
-void Engine::State::tell(const std::vector<std::shared_ptr<Link>>& changed, bool end_connections) {
+void Engine::State::tell(const std::vector<std::shared_ptr<Link>>& changed, Change change) {
   for (const auto& link : changed)
     if (link->should_listen() && !link->listening)
       if (const auto status = listen_again(*link); !status)
         announce(*link, EventKind::listening_failed, status.error().message);
   on_workers([&](Worker& worker) {
     for (const auto& link : changed) {
+      // Before what follows from it.
+      if (change == Change::faults && &worker == workers.front().get())
+        worker.emit(link_record(*link, EventKind::faults_replaced));
       const auto found = worker.links().find(link.get());
       if (found == worker.links().end()) continue;
       found->second->apply(link->set, link->should_listen());
-      if (end_connections) found->second->end_all();
+      if (change == Change::disabled) found->second->end_all();
     }
   });
   for (const auto& link : changed)
@@ -282,8 +289,7 @@ base::Status Engine::set_faults(std::map<std::string, FaultSet> sets) {
   }
   auto next = sets.begin();
   for (const auto& link : changed) state_->armed(*link, std::move((next++)->second));
-  state_->tell(changed, false);
-  for (const auto& link : changed) state_->announce(*link, EventKind::faults_replaced);
+  state_->tell(changed, State::Change::faults);
   return base::ok();
 }
 
@@ -302,7 +308,7 @@ base::Status Engine::set_enabled(const std::string& name, bool enabled) {
     const std::lock_guard lock((*link)->mutex);
     (*link)->enabled = enabled;
   }
-  state_->tell({*link}, !enabled);
+  state_->tell({*link}, enabled ? State::Change::enabled : State::Change::disabled);
   return base::ok();
 }
 

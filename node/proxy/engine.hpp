@@ -18,7 +18,7 @@
 namespace leafcutter::node::proxy {
 
 struct LinkLimits {
-  std::size_t connections = 100'000;       ///< TCP; more wait in the listener's queue
+  std::size_t connections = 100'000;       ///< TCP, on each thread; more wait in the listener's queue
   std::size_t sessions = 4096;             ///< UDP; a new one beyond that replaces the one idle longest
   std::size_t memory_bytes = 64 << 20;     ///< held by the link's faults and for slow readers, hard
   std::size_t direction_bytes = 16 << 20;  ///< of that, by one direction of one connection

@@ -84,6 +84,7 @@ void StreamConnection::struck(const ArmedFault& fault, Direction direction, cons
   counters.delay.fetch_add(strike.delay.count(), std::memory_order_relaxed);
   shared().counters.strikes.fetch_add(1, std::memory_order_relaxed);
   if (!std::exchange(was_struck_, true)) shared().counters.struck_connections.fetch_add(1, std::memory_order_relaxed);
+  if (!worker_.recording()) return;
   auto event = record(EventKind::struck);
   event.fault = fault.shared_from_this();
   event.direction = direction;
@@ -317,10 +318,15 @@ void StreamConnection::renew_rules(const ArmedSet* before) {
   }
 }
 
+/// A side can vanish only when both are there.
+bool StreamConnection::may_strike(const Rule& rule) const {
+  return phase_ == Phase::open || !std::holds_alternative<HalfOpen>(rule.fault->fault.effect);
+}
+
 void StreamConnection::run_rules() {
   while (phase_ != Phase::lingering && phase_ != Phase::over) {
-    const auto rule =
-        std::find_if(rules_.begin(), rules_.end(), [this](const Rule& one) { return one.due <= worker().now(); });
+    const auto rule = std::find_if(rules_.begin(), rules_.end(),
+                                   [this](const Rule& one) { return one.due <= worker().now() && may_strike(one); });
     if (rule == rules_.end()) return;
     const auto fault = rule->fault;
     rules_.erase(rule);
@@ -363,7 +369,8 @@ void StreamConnection::arm_timer() {
   const auto consider = [&next](std::optional<Time> time) {
     if (time && (!next || *time < *next)) next = time;
   };
-  for (const auto& rule : rules_) consider(rule.due);
+  for (const auto& rule : rules_)
+    if (may_strike(rule)) consider(rule.due);
   if (phase_ == Phase::waiting) consider(waits_until_);
   if (phase_ == Phase::connecting || phase_ == Phase::lingering) consider(deadline_);
   if (phase_ == Phase::open) {

@@ -94,6 +94,7 @@ class StreamConnection final : public Pumped,
   void renew_chains();
   void renew_rules(const ArmedSet* before);
   bool selects(const ArmedFault& fault, Direction direction);
+  bool may_strike(const Rule& rule) const;
   void run_rules();
   void arm_timer();
 

@@ -53,10 +53,6 @@ void StreamConnection::end_by(const ArmedFaultPtr& fault, std::optional<Side> re
 
 /// One side is gone, and the other is told nothing.
 void StreamConnection::vanish(Side gone) {
-  if (phase_ != Phase::open) {
-    finish(SideEnd::close, SideEnd::reset, Cause::fault);
-    return;
-  }
   phase_ = Phase::half_open;
   close_socket(gone == Side::client ? client_ : upstream_, true);
   for (auto* way : {&up_, &down_}) {

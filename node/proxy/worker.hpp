@@ -86,6 +86,8 @@ class Worker {
   void await_descriptors(std::function<void()> retry);
   void descriptor_freed() { descriptors_freed_ = true; }
 
+  /// Whether anybody hears of events.
+  bool recording() const { return journal_ != nullptr; }
   void emit(EventRecord record);
   EventRing& ring() { return ring_; }
 

@@ -20,6 +20,13 @@ namespace leafcutter::node::proxy {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+/// Sanitizers slow everything down; bounds on time are for what users run.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int slowness = 20;
+#else
+constexpr int slowness = 1;
+#endif
+
 /// "127.0.0.1:80" -> 80.
 std::uint16_t port_of(const std::string& address);
 /// Polls until `true_now`; false after `limit`.

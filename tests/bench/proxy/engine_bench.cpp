@@ -1,0 +1,169 @@
+// The engine alone: how exact its delays are, what idle connections and links cost, how fast faults are removed from
+// stuck clients. Prints a table for each.
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "load.hpp"
+#include "node/proxy/engine.hpp"
+
+namespace {
+
+namespace proxy = leafcutter::node::proxy;
+namespace bench = leafcutter::bench_proxy;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+double ms(proxy::Duration span) { return std::chrono::duration<double, std::milli>(span).count(); }
+
+double resident_mb() {
+  std::ifstream statm("/proc/self/statm");
+  double size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<double>(::getpagesize()) / 1e6;
+}
+
+double cpu_ms() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
+         static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
+}
+
+std::unique_ptr<proxy::Engine> engine() {
+  auto started = proxy::Engine::start({});
+  if (!started) std::exit(2);
+  return std::move(*started);
+}
+
+std::uint16_t link(proxy::Engine& to, const std::string& name, std::uint16_t upstream,
+                   std::vector<proxy::Fault> faults = {}) {
+  proxy::LinkConfig config;
+  config.name = name;
+  config.listen = "127.0.0.1:0";
+  config.upstream = "127.0.0.1:" + std::to_string(upstream);
+  config.faults.faults = std::move(faults);
+  const auto added = to.add_link(std::move(config));
+  if (!added) {
+    std::fprintf(stderr, "%s\n", added.error().text().c_str());
+    std::exit(2);
+  }
+  return static_cast<std::uint16_t>(std::stoi(added->substr(added->rfind(':') + 1)));
+}
+
+int dial(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  std::perror("connect");
+  std::exit(2);
+}
+
+bool until(const std::function<bool()>& done) {
+  for (const auto limit = Clock::now() + 60s; !done();) {
+    if (Clock::now() > limit) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return true;
+}
+
+/// The engine's own error: from reading the bytes to the deadline it kept, seen by a client that also pays for two
+/// hops.
+void delays(std::uint16_t upstream) {
+  std::printf("| latency (to the client) | echoes | error p50 ms | p99 ms |\n|---|---|---|---|\n");
+  for (const auto latency : {1ms, 10ms, 100ms, 1000ms}) {
+    const auto one = engine();
+    const int fd =
+        dial(link(*one, "l", upstream, {{"", {proxy::Flow::to_client}, proxy::Latency{proxy::FixedTime{latency}}}}));
+    std::vector<double> errors;
+    for (const auto end = Clock::now() + 4s; Clock::now() < end;) {
+      char byte = 'E';
+      const auto begin = Clock::now();
+      if (::send(fd, &byte, 1, MSG_NOSIGNAL) != 1 || ::recv(fd, &byte, 1, 0) != 1) std::exit(2);
+      errors.push_back(ms(Clock::now() - begin - latency));
+    }
+    ::close(fd);
+    std::sort(errors.begin(), errors.end());
+    std::printf("| %lld ms | %zu | %.3f | %.3f |\n", static_cast<long long>(latency.count()), errors.size(),
+                errors[errors.size() / 2], errors[errors.size() * 99 / 100]);
+  }
+}
+
+void idle_connections(std::uint16_t upstream) {
+  constexpr int crowd = 10'000;
+  const auto one = engine();
+  const auto port = link(*one, "l", upstream);
+  const auto before = resident_mb();
+  const auto clients = ::fork();
+  if (clients == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < crowd; ++i) dial(port);
+    ::pause();
+  }
+  const bool all = until([&] { return one->stats("l")->connected == crowd; });
+  std::printf("| idle connections | %llu%s | %.1f MB |\n", static_cast<unsigned long long>(one->stats("l")->connected),
+              all ? "" : " (not all came)", resident_mb() - before);
+  ::kill(clients, SIGKILL);
+  ::waitpid(clients, nullptr, 0);
+}
+
+void many_links(std::uint16_t upstream) {
+  for (const int count : {1, 4, 16, 64}) {
+    const auto one = engine();
+    const auto memory = resident_mb();
+    const auto cpu = cpu_ms();
+    const auto begin = Clock::now();
+    std::vector<std::uint16_t> ports;
+    for (int i = 0; i < count; ++i) ports.push_back(link(*one, "l" + std::to_string(i), upstream));
+    const auto added = ms(Clock::now() - begin);
+    for (const auto port : ports)
+      if (bench::echo_median_us(port, 500) <= 0) std::exit(2);
+    std::printf("| links, each added and 500 echoes | %d | added in %.2f ms, %.1f ms CPU, %.2f MB |\n", count, added,
+                cpu_ms() - cpu, resident_mb() - memory);
+  }
+}
+
+void removal(std::uint16_t upstream) {
+  const auto one = engine();
+  const auto port = link(*one, "l", upstream, {{"", {}, proxy::Latency{proxy::FixedTime{1h}}}});
+  std::vector<int> clients;
+  for (int i = 0; i < 1000; ++i) {
+    clients.push_back(dial(port));
+    const std::string bytes(2000, 'E');
+    if (::send(clients.back(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) std::exit(2);
+  }
+  until([&] { return one->stats("l")->strikes == 1000; });
+  const auto begin = Clock::now();
+  (void)one->set_faults("l", {});
+  std::printf("| a fault removed from stuck clients | 1000 | %.2f ms |\n", ms(Clock::now() - begin));
+  for (const int fd : clients) ::close(fd);
+}
+
+}  // namespace
+
+int main() {
+  rlimit limit{65'536, 65'536};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::perror("RLIMIT_NOFILE of 65536");
+  const auto upstream = bench::serve_upstream();
+  delays(upstream);
+  std::printf("\n| what | how many | cost |\n|---|---|---|\n");
+  idle_connections(upstream);
+  removal(upstream);
+  many_links(upstream);
+}
