@@ -130,7 +130,7 @@ TEST(EngineCrowd, AFewWithMuchDoNotStarveTheOthers) {
   over.notify_all();
 }
 
-TEST(EngineCrowd, WithoutDescriptorsNothingIsLostAndOthersGoOn) {
+void run_out_of_descriptors(rlim_t left) {
   Rig rig;
   Upstream upstream(echo);
   const auto address = rig.link("l", upstream.address());
@@ -139,13 +139,13 @@ TEST(EngineCrowd, WithoutDescriptorsNothingIsLostAndOthersGoOn) {
   EXPECT_EQ(open.receive(1), "x");
   std::vector<Peer> clients;
   {
-    // The clients' descriptors are there before the limit; the engine and the upstream share what is left: four.
+    // The clients' descriptors are there before the limit; the engine and the upstream share what is left.
     for (int i = 0; i < 12; ++i) {
       base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       clients.emplace_back(std::move(fd));
     }
     const base::UniqueFd highest(::dup(0));
-    const DescriptorLimit limit(static_cast<rlim_t>(highest.get()) + 4);
+    const DescriptorLimit limit(static_cast<rlim_t>(highest.get()) + 1 + left);
     const auto to = literal_address(*parse_host_port(address, ""))[0];
     for (auto& client : clients) ASSERT_EQ(::connect(client.fd(), to.get(), to.length), 0);
     const auto failed = rig.await(EventKind::accept_failed, 1);
@@ -159,6 +159,11 @@ TEST(EngineCrowd, WithoutDescriptorsNothingIsLostAndOthersGoOn) {
   for (auto& client : clients) EXPECT_EQ(client.receive(1), "z");
   EXPECT_GE(rig.await(EventKind::accept_resumed, 1).size(), 1u);
   EXPECT_EQ(rig.stats("l").connect_failed, 0u);
+}
+
+TEST(EngineCrowd, WithoutDescriptorsNothingIsLostAndOthersGoOn) {
+  for (const rlim_t left : {0, 1, 2, 3, 4})
+    run_out_of_descriptors(left);  // for the client's socket, the upstream's, ...
 }
 
 TEST(EngineCrowd, ManyIdleConnectionsCostLittle) {

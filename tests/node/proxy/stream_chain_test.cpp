@@ -342,6 +342,20 @@ TEST(Replacing, WhatARemovedFaultHeldPassesTheLaterOnesThatStayAndNoneOfTheNew) 
   EXPECT_EQ(rig.log.count("new"), 0u);
 }
 
+TEST(Replacing, WhatIsDecidedStaysDecidedThoughOthersComeAndGo) {
+  const auto first = fault(Latency{FixedTime{100ms}, Latency::Draw::first_bytes}, {}, "first");
+  Selector rarely;
+  rarely.probability = 1e-9;
+  const auto unlucky = fault(Blackhole{}, rarely, "unlucky");
+  StreamRig rig({first, unlucky});
+  rig.send("a");
+  rig.pass(1s);
+  rig.replace({first, unlucky, fault(Limit{100})});
+  rig.send("b");
+  EXPECT_THAT(rig.left, ElementsAre(Left{100ms, "a"}, Left{1s, "b"})) << "the first bytes have been";
+  EXPECT_EQ(rig.log.over["unlucky"], 1);
+}
+
 TEST(Replacing, FaultsThatChangePlacesLetNoBytesOvertake) {
   const auto slow = fault(latency(100ms), {}, "slow"), slower = fault(latency(200ms), {}, "slower");
   StreamRig rig({slow, slower});
