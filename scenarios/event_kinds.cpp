@@ -85,7 +85,8 @@ std::vector<EventKind> service_kinds() {
         {"errno", "the error it was answered with, by name"},
         {"detail", "why a fault that was planned here did not strike, or struck in part"}}},
       {events::unresolved,
-       "It could not be found out what a watched system call acts on, so no fault struck it. Said at the 1st, 2nd, 4th, "
+       "It could not be found out what a watched system call acts on, so no fault struck it. Said at the 1st, 2nd, "
+       "4th, "
        "8th, ... time for each call.",
        "service",
        {{"call", "the kernel's name of it"},

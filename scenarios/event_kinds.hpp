@@ -40,11 +40,11 @@ inline constexpr const char* fault_armed = "fault.armed";  ///< fault (index), k
 inline constexpr const char* fault_fired = "fault.fired";  ///< fault, kind, evidence {...}; on the lane it struck
 inline constexpr const char* fault_undone = "fault.undone";  ///< fault, how
 // --- services (lane: the service) ---
-inline constexpr const char* start = "start";      ///< attempt, argv
-inline constexpr const char* ready = "ready";      ///< attempt, after_ms
-inline constexpr const char* exit = "exit";        ///< attempt, status or signal, injected, lost
-inline constexpr const char* log = "log";          ///< stream, line
-inline constexpr const char* syscall = "syscall";  ///< call, family, resource, path, n, injected
+inline constexpr const char* start = "start";            ///< attempt, argv
+inline constexpr const char* ready = "ready";            ///< attempt, after_ms
+inline constexpr const char* exit = "exit";              ///< attempt, status or signal, injected, lost
+inline constexpr const char* log = "log";                ///< stream, line
+inline constexpr const char* syscall = "syscall";        ///< call, family, resource, path, n, injected
 inline constexpr const char* unresolved = "unresolved";  ///< call, family, n, why
 // --- links (lane: the link's id) ---
 inline constexpr const char* connect = "connect";  ///< from, to, port, conn, accepted

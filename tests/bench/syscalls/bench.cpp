@@ -175,7 +175,7 @@ bool listens(const std::string& path) {
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   for (const auto deadline = Clock::now() + std::chrono::seconds(10); Clock::now() < deadline;
-       std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+       std::this_thread::yield()) {
     const base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return true;
   }

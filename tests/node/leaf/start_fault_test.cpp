@@ -258,12 +258,12 @@ workload:
 )";
 
 const char* const forking_program = R"(
-import errno, os, time
+import errno, os, signal, time
 made, why = 0, "none"
 while made < 20:
     try:
         if os.fork() == 0:
-            time.sleep(100)
+            signal.pause()
             os._exit(0)
         made += 1
     except OSError as error:
@@ -271,7 +271,7 @@ while made < 20:
         break
 print("children", made, why, flush=True)
 print("done", flush=True)
-time.sleep(100)
+signal.pause()
 )";
 
 bool limits_processes() {
