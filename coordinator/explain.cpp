@@ -37,20 +37,6 @@ std::vector<std::string> headline(const Finding& finding, const Violation& viola
   return lines;
 }
 
-/// The plan's faults in the order in which they struck; those that did not come last.
-std::vector<const scenarios::Fault*> in_order_of_strikes(const scenarios::Plan& plan, const std::vector<Event>& all) {
-  std::vector<const scenarios::Fault*> order;
-  const auto add = [&](const scenarios::Fault& fault) {
-    if (std::find(order.begin(), order.end(), &fault) == order.end()) order.push_back(&fault);
-  };
-  for (const auto& event : all)
-    if (const auto index = number_of(event.attrs, "fault"); event.kind == events::fault_fired && index && *index >= 0 &&
-                                                            static_cast<std::size_t>(*index) < plan.faults.size())
-      add(plan.faults[static_cast<std::size_t>(*index)]);
-  for (const auto& fault : plan.faults) add(fault);
-  return order;
-}
-
 std::vector<std::string> plan_lines(const Finding& finding, const std::vector<Event>& failing) {
   std::string how;
   if (finding.runs > 0)

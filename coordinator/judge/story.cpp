@@ -169,6 +169,19 @@ bool mentions(const Value& attrs, const std::string& key) {
   return attrs.is_number_integer() && attrs.dump() == key;
 }
 
+std::vector<const scenarios::Fault*> in_order_of_strikes(const scenarios::Plan& plan, const std::vector<Event>& all) {
+  std::vector<const scenarios::Fault*> order;
+  const auto add = [&](const scenarios::Fault& fault) {
+    if (std::find(order.begin(), order.end(), &fault) == order.end()) order.push_back(&fault);
+  };
+  for (const auto& event : all)
+    if (const auto index = number_of(event.attrs, "fault"); event.kind == events::fault_fired && index && *index >= 0 &&
+                                                            static_cast<std::size_t>(*index) < plan.faults.size())
+      add(plan.faults[static_cast<std::size_t>(*index)]);
+  for (const auto& fault : plan.faults) add(fault);
+  return order;
+}
+
 std::vector<std::size_t> relevant(const std::vector<Event>& all, const Violation& violation, std::size_t limit) {
   const Ranking ranking(all, violation);
   std::vector<std::tuple<int, std::size_t, std::size_t>> ranked;

@@ -22,6 +22,10 @@ bool mentions(const protocols::Value& attrs, const std::string& key);
 std::vector<std::size_t> relevant(const std::vector<protocols::Event>& events, const Violation& violation,
                                   std::size_t limit);
 
+/// The plan's faults in the order in which they struck; those that did not come last. They point into the plan.
+std::vector<const scenarios::Fault*> in_order_of_strikes(const scenarios::Plan& plan,
+                                                         const std::vector<protocols::Event>& events);
+
 /// What a lane did in two runs of nearly the same plan, up to where they part.
 struct Divergence {
   std::string lane;

@@ -1,6 +1,7 @@
 // One file, no network: everything that is to be read is there without a script; the script adds lanes, filters and
 // copying.
 #include "coordinator/judge/attributes.hpp"
+#include "coordinator/judge/story.hpp"
 #include "coordinator/ledger/result_codec.hpp"
 #include "coordinator/report/html_data.hpp"
 #include "coordinator/report/html_parts.hpp"
@@ -79,10 +80,15 @@ std::string explanation(const Finding& finding) {
   return html + "</pre>";
 }
 
-std::string plan(const Finding& finding) {
+/// In the order in which the faults struck, as the explanation counts them, when the trace is still there.
+std::string plan(const Finding& finding, const TraceSource& source) {
   if (finding.plan.faults.empty()) return tag("p", "plan-none", "It fails without any fault.");
+  std::vector<protocols::Event> events;
+  if (finding.plan.faults.size() > 1)
+    if (auto trace = source(finding.failing_execution)) events = std::move(*trace);
   std::string items;
-  for (const auto& fault : finding.plan.faults) {
+  for (const auto* each : in_order_of_strikes(finding.plan, events)) {
+    const auto& fault = *each;
     std::string params;
     for (const auto& [name, value] : fault.params.items())
       params +=
@@ -97,17 +103,17 @@ std::string plan(const Finding& finding) {
   return tag("ol", "plan", items);
 }
 
-std::string finding(const Finding& found, std::size_t number, std::size_t of, bool traced) {
+std::string finding(const Finding& found, std::size_t number, std::size_t of, bool traced, const TraceSource& trace) {
   std::string badges = tag("span", found.confirmed ? "badge fail" : "badge open", escape(rate_text(found)));
   if (found.control_passed) badges += tag("span", "badge pass", "holds without faults");
   if (found.one_minimal) badges += tag("span", "badge", "1-minimal");
   badges += tag("span", "badge", "seen in " + plural(found.seen, "leaf", "leaves"));
-  std::string html = "<article class=\"card finding\" id=\"f-" + escape(found.signature) +
-                     "\"><p class=\"eyebrow\">Finding " + std::to_string(number) + " of " + std::to_string(of) +
-                     " <code>" + escape(found.signature) + "</code></p><h3>" + escape(found.property) + "</h3>" +
-                     tag("p", "message", escape(one_line_text(found.message, 600))) + tag("p", "badges", badges) +
-                     "<h4>" + (found.one_minimal ? "Minimal plan" : "Smallest plan so far") + "</h4>" + plan(found) +
-                     "<h4>Replay</h4><p>" + command("leafcutter replay " + found.leaf.text()) + "</p>";
+  std::string html =
+      "<article class=\"card finding\" id=\"f-" + escape(found.signature) + "\"><p class=\"eyebrow\">Finding " +
+      std::to_string(number) + " of " + std::to_string(of) + " <code>" + escape(found.signature) + "</code></p><h3>" +
+      escape(found.property) + "</h3>" + tag("p", "message", escape(one_line_text(found.message, 600))) +
+      tag("p", "badges", badges) + "<h4>" + (found.one_minimal ? "Minimal plan" : "Smallest plan so far") + "</h4>" +
+      plan(found, trace) + "<h4>Replay</h4><p>" + command("leafcutter replay " + found.leaf.text()) + "</p>";
   if (traced) html += "<section class=\"lanes\" data-finding=\"" + escape(found.signature) + "\"></section>";
   if (!found.explanation.empty())
     html += "<details" + std::string(traced ? "" : " open") + "><summary>Explanation in one screen</summary>" +
@@ -121,11 +127,11 @@ std::string finding(const Finding& found, std::size_t number, std::size_t of, bo
   return html + "</article>\n";
 }
 
-std::string findings(const CampaignReport& report) {
+std::string findings(const CampaignReport& report, const TraceSource& trace) {
   if (report.findings.empty()) return {};
   std::string html = "<section><h2>" + plural(report.findings.size(), "finding", "findings") + "</h2>\n";
   for (std::size_t i = 0; i < report.findings.size(); ++i)
-    html += finding(report.findings[i], i + 1, report.findings.size(), i < traced_findings);
+    html += finding(report.findings[i], i + 1, report.findings.size(), i < traced_findings, trace);
   return html + "</section>\n";
 }
 
@@ -202,7 +208,7 @@ std::string html_report(const CampaignReport& report, const TraceSource& trace) 
          "img-src data:\"><title>" +
          escape(report.scenario.name) + ": " + escape(outcome_text(report)) + "</title>\n<style>" +
          std::string(html_style()) + "</style></head>\n<body>\n" + header(report) + "<main class=\"wrap\">\n" +
-         findings(report) + verdicts(report) + coverage_section(report) + leaves(report) +
+         findings(report, trace) + verdicts(report) + coverage_section(report) + leaves(report) +
          "</main>\n<script type=\"application/json\" id=\"data\">" + script_json(html_data(report, trace)) +
          "</script>\n<script>" + std::string(html_script()) + "</script>\n</body></html>\n";
 }

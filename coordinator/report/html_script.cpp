@@ -81,9 +81,10 @@ std::string_view html_script() {
   function drawing(row, columns, state, step) {
     const width = columns.length * step, group = svg("svg", { width: width, height: rowHeight });
     const x = function (name) { return columns.indexOf(name) * step + step / 2; };
+    const over = row.fault ? 4 * rowHeight : 0;  // its text may take several lines; the row cuts what is too long
     for (const name of columns) {
       const shape = "life " + (state[name] || "");
-      group.appendChild(svg("line", { class: shape, x1: x(name), y1: 0, x2: x(name), y2: rowHeight }));
+      group.appendChild(svg("line", { class: shape, x1: x(name), y1: -over, x2: x(name), y2: rowHeight + over }));
     }
     const known = function (name) { return name !== undefined && columns.includes(name); };
     if (known(row.from) && known(row.to) && row.from !== row.to) arrow(row, x(row.from), x(row.to), group);

@@ -145,7 +145,9 @@ button[aria-pressed="true"] { background: var(--accent); border-color: var(--acc
 .row .lane { color: var(--soft); font-weight: 400; margin-right: 10px; }
 .views.both .lane { display: none; }
 .row.fault { background: var(--fail-soft); border-left-color: var(--fail); }
-.row.fault .text { color: var(--fail); font-weight: 700; }
+.row.fault { min-width: 0; overflow: hidden; }
+.row.fault svg { overflow: visible; }
+.row.fault .text { color: var(--fail); font-weight: 700; white-space: normal; overflow-wrap: anywhere; padding-block: 4px; }
 .row.evidence { background: var(--open-soft); border-left-color: var(--open); }
 .row.parts { border-left-color: var(--accent); }
 .tag { margin-left: 10px; padding: 0 7px; border-radius: 99px; font-size: 11.5px; font-weight: 500;

@@ -55,9 +55,10 @@ class HtmlInABrowser : public ::testing::Test {
         << browser << " is needed (package chromium): without it the page is not tested";
   }
 
-  std::string show(const CampaignReport& report, const std::string& fragment = {}) {
+  std::string show(const CampaignReport& report, const std::string& fragment = {},
+                   const TraceSource& traces = sample_traces(), const std::string& probe = {}) {
     const auto file = folder_.path() + "/report.html";
-    std::ofstream(file, std::ios::binary) << html_report(report, sample_traces());
+    std::ofstream(file, std::ios::binary) << html_report(report, traces) << probe;
     return drawn(dump_dom(folder_.path() + "/profile", "file://" + file + fragment));
   }
   Folder folder_;
@@ -83,6 +84,38 @@ TEST_F(HtmlInABrowser, DrawsLanesAndLeaves) {
   // Hostile text stayed text.
   EXPECT_THAT(dom, Not(HasSubstr("<img")));
   EXPECT_THAT(dom, HasSubstr("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"));
+}
+
+TEST_F(HtmlInABrowser, ShowsAllThatAFaultProvesWithoutScrolling) {
+  auto report = sample_report();
+  TraceBuilder trace;
+  const std::string lost = std::string("3 files changed (") + std::string(120, 'f') + "), 18 bytes lost, 1 sync failed";
+  trace.order("order-1");
+  trace.add("shop", events::fault_fired,
+            {{"fault", 0}, {"kind", "power-loss"}, {"evidence", {{"lost", {{"text", lost}}}, {"pid", 5}}}});
+  trace.order("order-2", false).settled().end();
+  const auto dom = show(
+      report, "", [&](const std::string&) { return base::Expected<std::vector<Event>>(trace.events); },
+      R"(<script>for (const row of document.querySelectorAll(".row.fault")) {
+        const text = row.querySelector(".text"), view = row.closest(".view").getBoundingClientRect();
+        row.dataset.seen = text.getBoundingClientRect().right <= view.right && text.scrollWidth <= text.clientWidth;
+      }</script>)");
+  EXPECT_THAT(dom, HasSubstr(lost + "}"));
+  EXPECT_THAT(dom, HasSubstr("data-seen=\"true\""));
+  EXPECT_THAT(dom, Not(HasSubstr("data-seen=\"false\"")));
+}
+
+TEST_F(HtmlInABrowser, CountsThePlansFaultsInTheOrderInWhichTheyStruck) {
+  auto report = sample_report();
+  report.findings.resize(1);
+  report.findings[0].plan.faults = {{"power-loss", {"shop", "step", "later"}, 1, Value::object()}, crash_fault()};
+  TraceBuilder trace;
+  trace.fired(1).order("order-2", false).fired(0).settled().end();
+  const auto page = [&](const TraceSource& traces) { return html_report(report, traces); };
+  const auto told = page([&](const std::string&) { return base::Expected<std::vector<Event>>(trace.events); });
+  EXPECT_LT(told.find("class=\"kind\">crash-after"), told.find("class=\"kind\">power-loss"));
+  const auto gone = page([](const std::string&) { return base::Error{base::ErrorCode::unavailable, "gone", {}}; });
+  EXPECT_GT(gone.find("class=\"kind\">crash-after"), gone.find("class=\"kind\">power-loss"));
 }
 
 TEST_F(HtmlInABrowser, FiltersLeavesFromItsFragment) {
