@@ -145,7 +145,7 @@ button[aria-pressed="true"] { background: var(--accent); border-color: var(--acc
 .row .lane { color: var(--soft); font-weight: 400; margin-right: 10px; }
 .views.both .lane { display: none; }
 .row.fault { background: var(--fail-soft); border-left-color: var(--fail); }
-.row.fault { min-width: 0; overflow: hidden; }
+.row.fault { min-width: min-content; overflow: hidden; }
 .row.fault svg { overflow: visible; }
 .row.fault .text { color: var(--fail); font-weight: 700; white-space: normal; overflow-wrap: anywhere; padding-block: 4px; }
 .row.evidence { background: var(--open-soft); border-left-color: var(--open); }

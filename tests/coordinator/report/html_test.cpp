@@ -21,11 +21,12 @@ constexpr const char* browser = "/usr/bin/chromium";
 
 /// The document after its script ran. `address` may have a fragment.
 std::string dump_dom(const std::string& profile, const std::string& address) {
-  const auto command = "timeout 120 " + std::string(browser) +
-                       " --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-                       "--disable-component-update "
-                       "--disable-sync --disable-quic --disable-extensions --user-data-dir=" +
-                       profile + " --virtual-time-budget=3000 --dump-dom '" + address + "' 2>/dev/null";
+  const auto command =
+      "timeout 120 " + std::string(browser) +
+      " --headless --no-sandbox --disable-gpu --window-size=1300,900 --no-first-run --disable-background-networking "
+      "--disable-component-update "
+      "--disable-sync --disable-quic --disable-extensions --user-data-dir=" +
+      profile + " --virtual-time-budget=3000 --dump-dom '" + address + "' 2>/dev/null";
   std::string dom;
   FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) return dom;
@@ -101,8 +102,7 @@ TEST_F(HtmlInABrowser, ShowsAllThatAFaultProvesWithoutScrolling) {
         row.dataset.seen = text.getBoundingClientRect().right <= view.right && text.scrollWidth <= text.clientWidth;
       }</script>)");
   EXPECT_THAT(dom, HasSubstr(lost + "}"));
-  EXPECT_THAT(dom, HasSubstr("data-seen=\"true\""));
-  EXPECT_THAT(dom, Not(HasSubstr("data-seen=\"false\"")));
+  EXPECT_EQ(occurrences(dom, "data-seen=\"true\""), 2U) << "not in view, or no such row";
 }
 
 TEST_F(HtmlInABrowser, CountsThePlansFaultsInTheOrderInWhichTheyStruck) {
