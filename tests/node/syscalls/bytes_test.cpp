@@ -92,6 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
                              std::string("\0\0", 2) + "0123"},
                     FileCall{"sendfile", "sendfile,@/from,@/a", "sendfile 4 0\n", "0123"},
                     FileCall{"copy_file_range", "copy,@/from,@/a", "copy 4 0\n", "0123"},
+                    FileCall{"sendfile_at", "sendfile-at,@/from,@/a", "sendfile-at 4 0\n", "0123"},
+                    FileCall{"copy_file_range_at", "copy-at,@/from,@/a", "copy-at 4 0\n", "0123"},
                     FileCall{"splice", "splice,@/a,0123456789", "splice 4 0\n", "0123"}),
     [](const auto& named) { return named.param.name; });
 

@@ -89,6 +89,18 @@ long copy(const Words& w) {
   return ::copy_file_range(in.fd, nullptr, out.fd, nullptr, 1 << 20, 0);
 }
 
+/// With offsets by address, which the call moves on: -2 when it did not.
+long copy_at(const Words& w) {
+  const Fd in(::open(w[1].c_str(), O_RDONLY)), out(writing(w[2]));
+  off_t from = 0, to = 0;
+  if (w[0] == "sendfile-at") {
+    const auto sent = ::sendfile(out.fd, in.fd, &from, 1 << 20);
+    return sent == from ? sent : -2;
+  }
+  const auto copied = ::copy_file_range(in.fd, &from, out.fd, &to, 1 << 20, 0);
+  return copied == from && copied == to ? copied : -2;
+}
+
 long through_pipe(const Words& w) {
   int ends[2];
   if (::pipe(ends) != 0) return -1;
@@ -245,6 +257,8 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"msync", sync_mapping},
       {"sendfile", copy},
       {"copy", copy},
+      {"copy-at", copy_at},
+      {"sendfile-at", copy_at},
       {"pipe", through_pipe},
       {"splice", through_pipe},
       {"write-removed", write_removed},
