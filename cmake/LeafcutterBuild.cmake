@@ -61,9 +61,9 @@ function(leafcutter_room name)
 endfunction()
 
 # leafcutter_test(NAME SOURCES ... USES ...): a GoogleTest binary, test_NAME, one for a room. A case runs as one ctest
-# test; its name is ROOM.Suite.Case.
+# test; its name is ROOM.Suite.Case. With SERIAL nothing runs beside one of them.
 function(leafcutter_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;USES" ${ARGN})
   foreach(needed IN LISTS ARG_USES)
     if(needed MATCHES "^leafcutter_" AND NOT TARGET ${needed})
       return()
@@ -77,5 +77,5 @@ function(leafcutter_test name)
   target_compile_definitions(test_${name} PRIVATE LEAFCUTTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     LEAFCUTTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${LEAFCUTTER_TEST_ENVIRONMENT})
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL} ${LEAFCUTTER_TEST_ENVIRONMENT})
 endfunction()
