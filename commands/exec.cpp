@@ -13,6 +13,7 @@
 #include "commands/exec_rules.hpp"
 #include "commands/output.hpp"
 #include "node/exec/session.hpp"
+#include "scenarios/rule.hpp"
 #include "scenarios/verdict.hpp"
 
 namespace leafcutter::commands {
@@ -85,7 +86,8 @@ std::optional<node::SessionJob> prepare(const ExecOptions& options, const std::v
   if (job.argv.empty())
     wrong(
         {base::ErrorCode::bad_input, "name the program to run: leafcutter exec --fault RULE -- PROGRAM ARGUMENTS", {}});
-  for (const auto& fault : job.plan.faults) job.every_event = job.every_event || !fault.aim->after.empty();
+  for (const auto& fault : job.plan.faults)
+    job.every_event = job.every_event || !scenarios::event_patterns_of(fault).empty();
   job.every_event = job.every_event || !options.trace.empty();
   if (!good) return std::nullopt;
   return job;

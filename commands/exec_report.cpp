@@ -18,15 +18,18 @@ std::string json_line(const Value& value) { return value.dump(-1, ' ', false, Va
 
 std::string plain_text(const Value& value) { return value.is_string() ? value.get<std::string>() : json_line(value); }
 
-/// "fsync /srv/a.wal (errno EIO)": the call, what it acted on, and the rest.
+/// "fsync /srv/a.wal (EIO, pid 4711)": the call, what it acted on, and the rest.
 std::string evidence_text(const Value& evidence) {
   if (!evidence.is_object()) return json_line(evidence);
   std::string out, rest;
   for (const auto* key : {"call", "path", "peer", "address"})
     if (const auto found = evidence.find(key); found != evidence.end() && !plain_text(*found).empty())
       out += (out.empty() ? "" : " ") + plain_text(*found);
+  const bool named = evidence.contains("errno_name");
+  if (named) rest = plain_text(evidence["errno_name"]);
   for (const auto& [key, value] : evidence.items())
-    if (key != "call" && key != "path" && key != "peer" && key != "address")
+    if (key != "call" && key != "path" && key != "peer" && key != "address" && key != "errno_name" &&
+        (key != "errno" || !named))
       rest += (rest.empty() ? "" : ", ") + key + " " + plain_text(value);
   if (!rest.empty()) out += (out.empty() ? "" : " ") + ("(" + rest + ")");
   return out;

@@ -473,6 +473,21 @@ std::vector<std::string> event_patterns_of(const Fault& fault) {
   return patterns;
 }
 
+std::vector<std::string> families_awaited(const Fault& fault) {
+  std::vector<std::string> families;
+  for (const auto& text : event_patterns_of(fault)) {
+    const auto pattern = parse_event_pattern(text);
+    if (!pattern || pattern->event != events::syscall) continue;
+    for (const auto& matcher : pattern->matchers) {
+      if (matcher.test != Matcher::Test::equals || !matcher.value.is_string() || matcher.path.size() != 1) continue;
+      if (matcher.path[0] != "family" && matcher.path[0] != "call") continue;
+      for (const auto* family : rules::families_named(matcher.value.get<std::string>()))
+        families.push_back(family->name);
+    }
+  }
+  return families;
+}
+
 std::vector<std::string> families_of(const Fault& fault) {
   std::vector<std::string> families;
   const auto add = [&](const std::string& family) {

@@ -38,6 +38,9 @@ std::vector<std::string> families_of(const Fault& fault);
 /// The event patterns that a rule waits for (`after`, `until`), as written.
 std::vector<std::string> event_patterns_of(const Fault& fault);
 
+/// The families of the system calls that those patterns name, by family or by call: no event without being seen.
+std::vector<std::string> families_awaited(const Fault& fault);
+
 /// How rules are written, for the docs (Markdown).
 std::string rules_section();
 

@@ -44,7 +44,8 @@ const std::vector<std::string>& program_paths() {
 std::vector<std::string> families_to_watch(const SessionJob& job) {
   std::set<std::string> wanted(job.observe.begin(), job.observe.end());
   for (const auto& fault : job.plan.faults)
-    for (const auto& family : scenarios::families_of(fault)) wanted.insert(family);
+    for (const auto& families : {scenarios::families_of(fault), scenarios::families_awaited(fault)})
+      wanted.insert(families.begin(), families.end());
   std::vector<std::string> families;
   for (const auto& family : scenarios::syscall_families())
     if (wanted.contains(family.name)) families.push_back(family.name);

@@ -62,6 +62,9 @@ class Program {
   /// that.
   bool wait_for_error_text(const std::string& text, std::chrono::seconds patience);
 
+  /// What it has written to standard error so far.
+  const std::string& error_text() const { return outcome_.err; }
+
   /// To the whole group, as a terminal does it.
   void signal_group(int number) const;
   /// To this process alone.

@@ -127,6 +127,10 @@ TEST(Rule, KnowsWhatMustBeSeen) {
   EXPECT_EQ(event_patterns_of(good("write=hold:1s until=exit after=\"start attempt=1\"")),
             (std::vector<std::string>{"start attempt=1", "exit"}));
   EXPECT_TRUE(event_patterns_of(good("fsync=EIO")).empty());
+  EXPECT_EQ(families_awaited(good("fsync=EIO after=\"syscall family=rename\"")), std::vector<std::string>{"rename"});
+  EXPECT_EQ(families_awaited(good("write=hold:1s until=\"syscall call=writev\"")),
+            (std::vector<std::string>{"write", "send"}));
+  EXPECT_TRUE(families_awaited(good("fsync=EIO after=exit")).empty());
 }
 
 TEST(Rule, MistakesMarkThePlaceAndNameWhatWouldDo) {

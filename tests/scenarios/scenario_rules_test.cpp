@@ -84,7 +84,7 @@ TEST(ScenarioRules, MistakesHaveAPlaceInTheDocument) {
       {"    - on: shop\n      rules: [fsync=EIO service=broker]\n",
        "s.yaml:11:33: rule \"fsync=EIO service=broker\": the rule's \"on\" has no service \"broker\"; known: shop"},
       {"    - on: shop\n      rules: [fsync=EIO path=*.wal uncounted]\n",
-       "s.yaml:11:38: rule \"fsync=EIO path=*.wal uncounted\": not without counting: the kernel cannot look at its "
+       "s.yaml:11:36: rule \"fsync=EIO path=*.wal uncounted\": not without counting: the kernel cannot look at its "
        "path"},
       {"    - on: shop\n      rules: fsync=EIO\n", "s.yaml:11:14: "},
       {"    - on: shop\n      rules: []\n", "s.yaml:11:14: "},

@@ -76,10 +76,11 @@ TEST(Rules, CanBeReachedAfterAnyFaultAndShareAFamily) {
   ASSERT_NE(both, header.pairs.end()) << "two rules of one family compose";
   const auto plan = plan_of(header, static_cast<std::uint64_t>(both - header.pairs.begin()));
   EXPECT_EQ(plan.faults, (std::vector{world.scenario.explore.rules[0], world.scenario.explore.rules[1]}));
-  for (std::size_t i = 0; i < header.pairs.size(); ++i)
-    if (header.pairs[i].second == 4)
-      EXPECT_EQ(plan_of(header, i).faults[1].aim->seed, world.singles.candidates[4].aim->seed)
-          << "a pair draws as the rule alone did";
+  for (std::size_t i = 0; i < header.pairs.size(); ++i) {
+    if (header.pairs[i].second != 4) continue;
+    EXPECT_EQ(plan_of(header, i).faults[1].aim->seed, world.singles.candidates[4].aim->seed)
+        << "a pair draws as the rule alone did";
+  }
 }
 
 TEST(Rules, ThatFailAloneOrNeverFiredArePairedWithNothingAfterThem) {

@@ -22,6 +22,15 @@ TEST(ResourceClass, OfOtherFoldersIsEmpty) {
   EXPECT_EQ(resource_class("/x", "", {}), "");
 }
 
+TEST(ResourceClass, OfAPathThatAGlobExcludesIsEmpty) {
+  const std::vector<std::string> globs = {"!/usr/*", "*"};
+  EXPECT_EQ(resource_class("/usr/lib/x.so", "/home/me", globs), "");
+  EXPECT_EQ(resource_class("/srv/x", "/home/me", globs), "/srv/x");
+  EXPECT_EQ(resource_class("/usr/src/mine/a", "/usr/src/mine", globs), "data:a") << "the data folder comes first";
+  EXPECT_EQ(resource_class("/usr/lib/x.so", "/", globs), "") << "the root folder is nobody's data folder";
+  EXPECT_EQ(resource_class("/srv/x", "/", globs), "/srv/x");
+}
+
 TEST(ResourceClass, OfAGlobIsThePath) {
   EXPECT_EQ(resource_class("/var/spool/job-17/x", "/data", {"/etc/*", "/var/spool/*"}), "/var/spool/job-#/x");
   EXPECT_EQ(resource_class("/var/spoolx", "/data", {"/var/spool/*"}), "");
