@@ -88,7 +88,7 @@ TEST(Workload, SettleWaitsForQuietAndSaysWhenThereIsNone) {
   const auto ran = run_steps(R"(
   - { get: shop/health }
   - parallel:
-      - [ { repeat: 300, do: [ { get: shop/health } ] } ]
+      - [ { repeat: 2000, do: [ { get: shop/health } ] } ]
       - [ { settle: { quiet: 150ms, within: 200ms } } ]
   - settle: { quiet: 150ms, within: 3s }
 )");
