@@ -65,8 +65,8 @@ std::string attempt_text(const Value& attrs) {
 }
 
 /// What a fault's evidence tells a reader: the call first, then what became of it, where it struck last. Left out is
-/// what only a machine asks for (process ids), what the next events say (the signal that killed), and what is told
-/// better by a name beside it.
+/// what only a machine asks for (process ids), what the next events say (the signal that killed) or the kind (that it
+/// struck before the call), and what is told better by a name beside it.
 std::string evidence_text(const Value& evidence) {
   if (!evidence.is_object()) return compact(evidence, evidence_columns);
   std::string first, middle, last;
@@ -76,7 +76,7 @@ std::string evidence_text(const Value& evidence) {
           (said.empty() ? compact(value, evidence_columns) : one_line_text(said, evidence_columns));
   };
   for (const auto& [name, value] : evidence.items()) {
-    if (name == "pid" || name == "pids" || name == "signal") continue;
+    if (name == "pid" || name == "pids" || name == "signal" || name == "before") continue;
     if (name == "errno" && evidence.contains("errno_name")) continue;
     if (name == "path" && evidence.contains("peer")) continue;
     if (name == "call")

@@ -199,6 +199,8 @@ TEST(OneLine, TellsEvidenceForPeople) {
                             {"peer", "market:orders"}}),
             "shop  FAULT errno strikes  {call: recvfrom, errno: EINTR, peer: market:orders}");
   EXPECT_EQ(fired("errno", {{"call", "read"}, {"errno", 5}}), "shop  FAULT errno strikes  {call: read, errno: 5}");
+  EXPECT_EQ(fired("crash-before", {{"before", true}, {"call", "connect"}, {"peer", "broker:http"}}),
+            "shop  FAULT crash-before strikes  {call: connect, peer: broker:http}");
   EXPECT_EQ(fired("crash", {{"pid", 6}, {"signal", 9}}), "shop  FAULT crash strikes");
   EXPECT_EQ(fired("odd", "text"), "shop  FAULT odd strikes  text");
 }
