@@ -48,6 +48,7 @@ base::Expected<TraceFile> TraceFile::create(const std::string& path) {
     error.code = base::ErrorCode::bad_input;
     return error;
   }
+  std::setvbuf(trace.file_.get(), nullptr, _IOLBF, BUFSIZ);  // whoever watches the run sees it as it happens
   return trace;
 }
 

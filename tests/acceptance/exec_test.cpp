@@ -313,11 +313,23 @@ TEST(Exec, ARuleWaitsForTheEventThatItNames) {
 
 TEST(Exec, ACallIsHeldUntilItsEvent) {
   const Folder folder;
-  const auto outcome = shell(
-      folder, rules({"mkdir=hold:1h until=\"syscall family=rename path=/free$/\" path=held"}),
-      "(mkdir held && echo made > order) & touch here; while ! kill -0 $! 2>/dev/null; do :; done; mv here free; wait");
+  // A rename before the call is held releases nothing, so there is another until it has gone through.
+  const std::string script = "mkdir held & while [ ! -d held ]; do touch a; mv a free; done; wait";
+  const auto outcome =
+      shell(folder, rules({"mkdir=hold:1h until=\"syscall family=rename path=/free$/\" path=held"}), script);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_TRUE(fs::exists(folder / "held")) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder / "held"));
+  EXPECT_THAT(outcome.err, HasSubstr("fired once: mkdir=hold:1h"));
+  // The twin: an event that never comes releases nothing; the deadline does.
+  const Folder other;
+  const auto late =
+      shell(other, {"--trace", "t", "--fault", "mkdir=hold:300ms until=\"syscall path=/never$/\" path=held"},
+            "touch a; mv a free; mkdir held");
+  EXPECT_EQ(late.exit, 0) << late.err;
+  const auto undone = of_kind(trace_of(other / "t"), "fault.undone");
+  const auto fired = of_kind(trace_of(other / "t"), "fault.fired");
+  ASSERT_TRUE(undone.size() == 1 && fired.size() == 1) << late.err;
+  EXPECT_GE(undone[0]["at_ns"].get<long long>() - fired[0]["at_ns"].get<long long>(), 250'000'000);
 }
 
 TEST(Exec, WhatTheKernelDecidesIsSaidToBeUncounted) {
