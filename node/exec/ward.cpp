@@ -15,8 +15,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
+#include <string>
 #include <system_error>
 
 #include "node/exec/process_tree.hpp"
@@ -33,6 +36,17 @@ constexpr auto orphan_patience = std::chrono::milliseconds(1500);
 
 constexpr char order_end = 'e', order_stop = 's', order_continue = 'c';
 constexpr int order_forward = 1 << 16;  ///< on the line: plus a signal's number
+
+/// execvp() also says EACCES when some folder of the PATH is closed to us and the program is in none of the others; a
+/// shell says then that there is no such program.
+bool can_be_seen(const std::string& program) {
+  if (program.find('/') != std::string::npos) return true;
+  const char* path = ::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access(((folder.empty() ? "." : folder) + "/" + program).c_str(), F_OK) == 0) return true;
+  return false;
+}
 
 /// What the ward says on its line.
 struct WardWord {
@@ -192,7 +206,8 @@ struct Ward::Life {
       if (const int error = install_filter(job.filter, handing.get()); error != 0)
         refuse(WardStage::filter, error, 126);
     ::execvp(argv[0], argv.data());
-    refuse(WardStage::execute, errno, errno == ENOENT ? 127 : 126);
+    const int error = errno == EACCES && !can_be_seen(job.argv[0]) ? ENOENT : errno;
+    refuse(WardStage::execute, error, error == ENOENT ? 127 : 126);
   }
 
   void watch() {

@@ -117,6 +117,8 @@ Program::Program(const std::vector<std::string>& command, const fs::path& folder
   if (pid_ < 0) throw std::runtime_error("fork failed");
   if (pid_ == 0) {
     ::setpgid(0, 0);
+    // A shell starts what is to run in the background with SIGINT ignored, and the tests may have been started so.
+    for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
     ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(err[1], STDERR_FILENO);
