@@ -1,5 +1,7 @@
 #include "node/proxy/worker.hpp"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -121,6 +123,11 @@ void Worker::emit(EventRecord record) {
 }
 
 void Worker::run() {
+  // splice(2) into a socket whose other end has gone raises SIGPIPE, and has no flag against it; and signals are for the
+  // threads of whoever uses the engine.
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   while (!stopping_) round();
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "base/random.hpp"
@@ -108,6 +109,25 @@ TEST(EngineStream, BytesArriveAsTheyWereWithAndWithoutSplice) {
     else
       EXPECT_EQ(rig.stats("l").spliced_bytes, 0u);
   }
+}
+
+// splice(2) into a socket whose other end has gone raises SIGPIPE and takes no flag against it.
+TEST(EngineStream, APeerThatGoesInTheMiddleOfASplicedFlowIsNoSignal) {
+  ASSERT_NE(::signal(SIGPIPE, SIG_DFL), SIG_ERR);
+  Rig rig;
+  Upstream upstream([](Peer& peer) {
+    const std::string block(1 << 20, 'x');
+    while (peer.try_send(block)) {
+    }
+  });
+  const auto address = rig.link("l", upstream.address());
+  for (int round = 0; round < 50; ++round) {
+    auto client = Peer::dial(address);
+    EXPECT_EQ(client.receive(4 << 20).size(), 4u << 20);
+    client.close();
+  }
+  EXPECT_TRUE(eventually([&] { return rig.stats("l").active == 0; }));
+  EXPECT_GT(rig.stats("l").spliced_bytes, 0u);
 }
 
 TEST(EngineStream, BytesArriveAsTheyWereWhileFaultsComeAndGo) {
