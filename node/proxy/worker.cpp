@@ -123,8 +123,8 @@ void Worker::emit(EventRecord record) {
 }
 
 void Worker::run() {
-  // splice(2) into a socket whose other end has gone raises SIGPIPE, and has no flag against it; and signals are for the
-  // threads of whoever uses the engine.
+  // splice(2) into a socket whose other end has gone raises SIGPIPE, and has no flag against it; and signals are for
+  // the threads of whoever uses the engine.
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
