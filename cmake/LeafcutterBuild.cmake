@@ -14,8 +14,9 @@ add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
 
 set(LEAFCUTTER_SANITIZE "" CACHE STRING "address (with undefined), thread, or empty")
 if(LEAFCUTTER_SANITIZE STREQUAL "address")
-  # -fno-sanitize=null: CAF 0.17.6 forms a reference from a null shared_ptr in its own header (detail/init_fun_factory.hpp).
-  set(_sanitize -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  set(_sanitize -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # What these two cannot see: an empty optional, an index or an iterator past the end within the same allocation.
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
 elseif(LEAFCUTTER_SANITIZE STREQUAL "thread")
   set(_sanitize -fsanitize=thread -fno-omit-frame-pointer)
   # Boost.Asio's fences are what this sanitizer cannot follow, and g++ says so (-Werror=tsan). Its event loop has one
@@ -24,7 +25,7 @@ elseif(LEAFCUTTER_SANITIZE STREQUAL "thread")
 elseif(NOT LEAFCUTTER_SANITIZE STREQUAL "")
   message(FATAL_ERROR "LEAFCUTTER_SANITIZE=${LEAFCUTTER_SANITIZE}: expected address, thread or nothing")
 endif()
-# What a sanitizer's run-time library is told in every test, and through it in the leaves that the test starts.
+# What ThreadSanitizer's run-time library is told in every test, and through it in the leaves that the test starts.
 set(LEAFCUTTER_TEST_ENVIRONMENT "")
 if(LEAFCUTTER_SANITIZE STREQUAL "thread")
   # atexit_sleep_ms=0: the library otherwise waits a second in every process that ends with threads, each leaf's
@@ -32,9 +33,12 @@ if(LEAFCUTTER_SANITIZE STREQUAL "thread")
   set(LEAFCUTTER_TEST_ENVIRONMENT
     ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1:atexit_sleep_ms=0")
 endif()
+# How many times longer than usual a test may take: a sanitized program is two to ten times slower.
+set(LEAFCUTTER_TEST_PATIENCE 1)
 if(_sanitize)
   add_compile_options(${_sanitize})
   add_link_options(${_sanitize})
+  set(LEAFCUTTER_TEST_PATIENCE 5)
 endif()
 
 find_program(CCACHE ccache)
@@ -45,6 +49,14 @@ endif()
 find_program(MOLD mold)
 if(MOLD)
   add_link_options(-fuse-ld=mold)
+endif()
+
+if(LEAFCUTTER_SANITIZE STREQUAL "address")
+  # Compiled into every program rather than told by ctest: the services of a leaf get an environment of their own, and a
+  # test that is run by hand behaves as it does in ctest.
+  add_library(leafcutter_sanitizer_defaults OBJECT "${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp")
+  target_compile_options(leafcutter_sanitizer_defaults PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror -fno-sanitize=all)
+  link_libraries("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:leafcutter_sanitizer_defaults>")
 endif()
 
 add_library(leafcutter_flags INTERFACE)
@@ -72,10 +84,11 @@ function(leafcutter_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
+  math(EXPR timeout "${ARG_TIMEOUT} * ${LEAFCUTTER_TEST_PATIENCE}")
   add_executable(test_${name} ${ARG_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${ARG_USES} leafcutter_flags GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE LEAFCUTTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     LEAFCUTTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL} ${LEAFCUTTER_TEST_ENVIRONMENT})
+    PROPERTIES TIMEOUT ${timeout} RUN_SERIAL ${ARG_SERIAL} ${LEAFCUTTER_TEST_ENVIRONMENT})
 endfunction()

@@ -161,7 +161,7 @@ bool Program::read_some(Clock::time_point deadline) {
 }
 
 bool Program::wait_for_error_text(const std::string& text, std::chrono::seconds patience) {
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + patience * slower;
   while (outcome_.err.find(text) == std::string::npos) {
     if (read_some(deadline) && Clock::now() < deadline) continue;
     ADD_FAILURE() << "standard error never said \"" << text << "\":\n" << outcome_.err;
@@ -174,17 +174,19 @@ void Program::signal_group(int number) const { ::kill(-pid_, number); }
 void Program::signal_alone(int number) const { ::kill(pid_, number); }
 
 Outcome Program::wait(std::chrono::seconds patience) {
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + patience * slower;
   while (read_some(deadline)) {
   }
   if (Clock::now() >= deadline) {
-    ADD_FAILURE() << "not over after " << patience.count() << " s; standard error:\n" << outcome_.err;
+    ADD_FAILURE() << "not over after " << (patience * slower).count() << " s; standard error:\n" << outcome_.err;
     signal_group(SIGKILL);
   }
   int status = 0;
   ::waitpid(pid_, &status, 0);
   reaped_ = true;
   outcome_.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  // In a sanitized build: of this program, or of a leaf, which is one more INFRA among many verdicts.
+  EXPECT_EQ(outcome_.err.find("Sanitizer: "), std::string::npos) << outcome_.err;
   return outcome_;
 }
 
@@ -217,7 +219,7 @@ pid_t child_with(pid_t parent, const std::string& word, std::chrono::seconds pat
 }
 
 std::string left_behind(const std::string& marker, std::chrono::seconds patience) {
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + patience * slower;
   auto found = traces_of(marker);
   while (!found.empty() && Clock::now() < deadline) {
     ::poll(nullptr, 0, 20);  // /proc cannot be waited for

@@ -15,6 +15,9 @@ namespace acceptance {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+/// How many times longer than usual things may take in this build; the time-outs below are those of an ordinary one.
+inline constexpr int slower = LEAFCUTTER_TEST_PATIENCE;
+
 /// The checkout and the build folder; LEAFCUTTER_CHECKOUT names another place where the same checkout can be seen.
 fs::path source_folder();
 fs::path build_folder();
