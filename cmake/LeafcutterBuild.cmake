@@ -52,12 +52,22 @@ if(MOLD)
 endif()
 
 if(LEAFCUTTER_SANITIZE STREQUAL "address")
-  # Compiled into every program rather than told by ctest: the services of a leaf get an environment of their own, and a
-  # test that is run by hand behaves as it does in ctest.
+  # Compiled into every program rather than told by ctest: a test that is run by hand behaves as it does in ctest.
   add_library(leafcutter_sanitizer_defaults OBJECT "${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp")
   target_compile_options(leafcutter_sanitizer_defaults PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror -fno-sanitize=all)
-  link_libraries("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:leafcutter_sanitizer_defaults>")
+  set(_sanitized "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,$<NOT:$<BOOL:$<TARGET_PROPERTY:LEAFCUTTER_SUBJECT>>>")
+  link_libraries("$<$<AND:${_sanitized}>:leafcutter_sanitizer_defaults>")
 endif()
+
+# A program that is run under faults, in place of a user's service. The sanitizers' libraries make system calls of their
+# own (a pipe to probe memory, /proc/self at the end), which would be visits, and be struck: it goes without them.
+function(leafcutter_subject target)
+  set_target_properties(${target} PROPERTIES LEAFCUTTER_SUBJECT TRUE)
+  if(LEAFCUTTER_SANITIZE)
+    target_compile_options(${target} PRIVATE -fno-sanitize=all)
+    target_link_options(${target} PRIVATE -fno-sanitize=all)
+  endif()
+endfunction()
 
 add_library(leafcutter_flags INTERFACE)
 # -Wno-restrict: g++ 12 warns of overlapping copies inside std::string that cannot happen (GCC bug 105329).

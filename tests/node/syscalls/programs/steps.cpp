@@ -23,7 +23,19 @@
 
 namespace {
 
-using Words = std::vector<std::string>;
+/// A step's words; one that is missing ends the program.
+class Words {
+ public:
+  explicit Words(const std::string& step) {
+    std::istringstream in(step);
+    for (std::string word; std::getline(in, word, ',');) words_.push_back(word);
+  }
+  const std::string& operator[](std::size_t index) const { return words_.at(index); }
+  std::size_t size() const { return words_.size(); }
+
+ private:
+  std::vector<std::string> words_;
+};
 
 struct Fd {
   explicit Fd(int given) : fd(given) {}
@@ -184,7 +196,7 @@ long write_terminal(const Words& w) {
 const std::map<std::string, std::function<long(const Words&)>>& verbs() {
   static volatile std::uintptr_t nowhere = 8;                 // volatile: the compiler would warn of what is meant here
   static auto* const bad = reinterpret_cast<char*>(nowhere);  // NOLINT(performance-no-int-to-ptr)
-  static const std::map<std::string, std::function<long(const Words&)>> all = {
+  static const std::vector<std::pair<std::string, std::function<long(const Words&)>>> listed = {
       {"write", [](const Words& w) { return ::write(Fd(appending(w[1])).fd, w[2].data(), w[2].size()); }},
       {"pwrite",
        [](const Words& w) { return ::pwrite(Fd(writing(w[1])).fd, w[2].data(), w[2].size(), std::stol(w[3])); }},
@@ -262,11 +274,6 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"pipe", through_pipe},
       {"splice", through_pipe},
       {"write-removed", write_removed},
-      {"random",
-       [](const Words&) {
-         char byte = 0;
-         return ::syscall(SYS_getrandom, &byte, 1, 0);
-       }},
       {"chdir", [](const Words& w) { return long{::chdir(w[1].c_str())}; }},
       {"umask",
        [](const Words& w) {
@@ -279,6 +286,8 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"bad-vector", [](const Words& w) { return ::syscall(SYS_writev, Fd(appending(w[1])).fd, bad, 2); }},
       {"bad-descriptor", [](const Words&) { return ::write(999, "x", 1); }},
   };
+  static const std::map<std::string, std::function<long(const Words&)>> all(listed.begin(), listed.end());
+  if (all.size() != listed.size()) std::abort();  // two of one name: the second would never be taken
   return all;
 }
 
@@ -286,12 +295,10 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    Words words;
-    std::istringstream step(argv[i]);
-    for (std::string word; std::getline(step, word, ',');) words.push_back(word);
+    const Words words(argv[i]);
     errno = 0;
     got().clear();
-    const auto result = verbs().at(words.at(0))(words);
+    const auto result = verbs().at(words[0])(words);
     const auto error = result < 0 ? errno : 0;
     const auto line = words[0] + " " + std::to_string(result) + " " + std::to_string(error) +
                       (got().empty() ? "" : " " + got()) + "\n";
