@@ -53,7 +53,7 @@ TEST(FilterPlan, NeverAnswersACallOfTheHandover) {
 }
 
 TEST(KernelAnswer, IsTheRulesErrorAndIsNotCounted) {
-  const auto outcome = run({program("steps"), "random,1"},
+  const auto outcome = run({program("steps"), "random"},
                            {.families = {"random"}, .data_folder = "/nowhere", .faults = {no_randomness()}});
   EXPECT_EQ(outcome.output, "random -1 " + std::to_string(EIO) + "\n");
   EXPECT_EQ(outcome.sites(), 0u) << "nobody saw the call";
@@ -67,9 +67,9 @@ TEST(KernelAnswer, IsTheRulesErrorAndIsNotCounted) {
 
 TEST(KernelAnswer, HasACountedTwin) {
   const auto outcome =
-      run({program("steps"), "random,1"}, {.families = {"random"},
-                                           .data_folder = "/nowhere",
-                                           .faults = {fault("errno", "random", "getrandom", 1, {{"error", "EIO"}})}});
+      run({program("steps"), "random"}, {.families = {"random"},
+                                         .data_folder = "/nowhere",
+                                         .faults = {fault("errno", "random", "getrandom", 1, {{"error", "EIO"}})}});
   EXPECT_GE(outcome.count("random", "getrandom"), 1u) << "the C library may draw, too";
   EXPECT_FALSE(outcome.fired()["evidence"].contains("decided"));
   EXPECT_EQ(outcome.fired()["evidence"]["call"], "getrandom");

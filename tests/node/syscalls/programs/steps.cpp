@@ -274,6 +274,11 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"pipe", through_pipe},
       {"splice", through_pipe},
       {"write-removed", write_removed},
+      {"random",
+       [](const Words&) {
+         char byte = 0;
+         return ::syscall(SYS_getrandom, &byte, 1, 0);
+       }},
       {"chdir", [](const Words& w) { return long{::chdir(w[1].c_str())}; }},
       {"umask",
        [](const Words& w) {
