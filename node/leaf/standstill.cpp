@@ -132,12 +132,14 @@ unsigned Standstill::stop() {
     signalled_.clear();
     by_themselves_.clear();
   }
-  // A process that is about to be stopped may still have made another: until a round finds nothing new.
+  // A process that is about to be stopped may still have made another, also between the listing of a round and the look
+  // at its maker: only a round that was listed after everything was seen to stand, and finds nothing new, is the last.
   const auto deadline = steady_clock::now() + standstill_patience;
   unsigned count = look(proc.get(), true);
-  while (moving_ > 0 && steady_clock::now() < deadline) {
-    ::poll(nullptr, 0, look_again_ms);
+  for (int still = 0; still < 2 && steady_clock::now() < deadline;) {
+    if (moving_ > 0) ::poll(nullptr, 0, look_again_ms);
     count = look(proc.get(), true);
+    still = moving_ == 0 ? still + 1 : 0;
   }
   if (count > 0) ++holders_;
   return count;
