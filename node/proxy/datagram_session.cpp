@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "node/proxy/strike_record.hpp"
+
 namespace leafcutter::node::proxy {
 namespace {
 
@@ -255,23 +257,8 @@ void DatagramSession::end(Cause cause) {
 }
 
 void DatagramSession::struck(const ArmedFault& fault, Direction direction, const Strike& strike) {
-  auto& counters = *fault.counters;
-  counters.strikes.fetch_add(1, std::memory_order_relaxed);
-  counters.bytes.fetch_add(strike.bytes, std::memory_order_relaxed);
-  counters.delay.fetch_add(strike.delay.count(), std::memory_order_relaxed);
-  link_.shared().counters.strikes.fetch_add(1, std::memory_order_relaxed);
-  if (!std::exchange(was_struck_, true))
-    link_.shared().counters.struck_connections.fetch_add(1, std::memory_order_relaxed);
-  if (!worker_.recording()) return;
-  auto event = record(EventKind::struck);
-  event.fault = fault.shared_from_this();
-  event.direction = direction;
-  event.operation = strike.operation;
-  event.offset = strike.offset;
-  event.bytes = strike.bytes;
-  event.delay = strike.delay;
-  event.detail = strike.detail;
-  worker_.emit(std::move(event));
+  count_strike(fault, strike, link_.shared().counters, was_struck_);
+  if (worker_.recording()) worker_.emit(strike_record(record(EventKind::struck), fault, direction, strike));
 }
 
 void DatagramSession::passed_over(const ArmedFault& fault, Direction direction) {

@@ -2,18 +2,18 @@
 
 #include "node/proxy/datagram_chain.hpp"
 #include "node/proxy/gilbert_elliott.hpp"
+#include "node/proxy/latency_draw.hpp"
 
 namespace leafcutter::node::proxy {
 namespace {
 
 class DatagramLatency final : public DatagramStage {
  public:
-  DatagramLatency(Latency latency, const DrawKey& key) : latency_(std::move(latency)), draws_(key, "value") {}
+  DatagramLatency(Latency latency, const DrawKey& key) : draw_(std::move(latency), key) {}
   void take(Datagram datagram, GateResult gate, Time, DatagramExit& exit) override {
     Duration delay{0};
-    const bool done = latency_.draw == Latency::Draw::first_bytes && drawn_.has_value();
-    if (gate.struck && !done) {
-      delay = next();
+    if (gate.struck && !draw_.exhausted()) {
+      delay = draw_.next();
       exit.struck({gate.operation, 0, datagram.bytes.size(), delay});
     }
     const auto due = datagram.arrived + delay;
@@ -21,16 +21,7 @@ class DatagramLatency final : public DatagramStage {
   }
 
  private:
-  Duration next() {
-    if (latency_.draw != Latency::Draw::each_chunk && drawn_) return *drawn_;
-    auto delay = draws_.duration(latency_.time);
-    if (latency_.cap) delay = std::min(delay, *latency_.cap);
-    drawn_ = delay;
-    return delay;
-  }
-  Latency latency_;
-  Draws draws_;
-  std::optional<Duration> drawn_;
+  LatencyDraw draw_;
 };
 
 class DatagramBandwidth final : public DatagramStage {

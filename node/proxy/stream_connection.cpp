@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "node/proxy/stream_link.hpp"
+#include "node/proxy/strike_record.hpp"
 
 namespace leafcutter::node::proxy {
 namespace {
@@ -78,22 +79,8 @@ EventRecord StreamConnection::record(EventKind kind) const {
 }
 
 void StreamConnection::struck(const ArmedFault& fault, Direction direction, const Strike& strike) {
-  auto& counters = *fault.counters;
-  counters.strikes.fetch_add(1, std::memory_order_relaxed);
-  counters.bytes.fetch_add(strike.bytes, std::memory_order_relaxed);
-  counters.delay.fetch_add(strike.delay.count(), std::memory_order_relaxed);
-  shared().counters.strikes.fetch_add(1, std::memory_order_relaxed);
-  if (!std::exchange(was_struck_, true)) shared().counters.struck_connections.fetch_add(1, std::memory_order_relaxed);
-  if (!worker_.recording()) return;
-  auto event = record(EventKind::struck);
-  event.fault = fault.shared_from_this();
-  event.direction = direction;
-  event.operation = strike.operation;
-  event.offset = strike.offset;
-  event.bytes = strike.bytes;
-  event.delay = strike.delay;
-  event.detail = strike.detail;
-  worker().emit(std::move(event));
+  count_strike(fault, strike, shared().counters, was_struck_);
+  if (worker_.recording()) worker_.emit(strike_record(record(EventKind::struck), fault, direction, strike));
 }
 
 void StreamConnection::passed_over(const ArmedFault& fault, Direction direction) {

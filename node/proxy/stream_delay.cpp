@@ -1,6 +1,7 @@
 // Latency, jitter, bandwidth, slicing, slow close, and the blackhole that stalls: bytes leave as they came, but later.
 #include <algorithm>
 
+#include "node/proxy/latency_draw.hpp"
 #include "node/proxy/stream_stage.hpp"
 
 namespace leafcutter::node::proxy {
@@ -8,31 +9,21 @@ namespace {
 
 class LatencyStage final : public TimedQueueStage {
  public:
-  LatencyStage(const StageContext& context, Latency latency)
-      : latency_(std::move(latency)), draws_(context.key, "value") {}
+  LatencyStage(const StageContext& context, Latency latency) : draw_(std::move(latency), context.key) {}
 
   void take(Chunk chunk, GateResult gate, Time, StageReport& report) override {
     Duration delay{0};
     if (gate.struck && !chunk.is_end() && !exhausted()) {
-      delay = next();
+      delay = draw_.next();
       report.struck({gate.operation, chunk.offset, chunk.size, delay});
     }
     const auto due = chunk.arrived + delay;
     hold(std::move(chunk), due);
   }
-  bool exhausted() const override { return latency_.draw == Latency::Draw::first_bytes && drawn_.has_value(); }
+  bool exhausted() const override { return draw_.exhausted(); }
 
  private:
-  Duration next() {
-    if (latency_.draw != Latency::Draw::each_chunk && drawn_) return *drawn_;
-    auto delay = draws_.duration(latency_.time);
-    if (latency_.cap) delay = std::min(delay, *latency_.cap);
-    drawn_ = delay;
-    return delay;
-  }
-  Latency latency_;
-  Draws draws_;
-  std::optional<Duration> drawn_;
+  LatencyDraw draw_;
 };
 
 class BandwidthStage final : public StreamStage {

@@ -1,0 +1,34 @@
+// How much later the next bytes of a latency fault come: one draw for each, or one for all of them.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "node/proxy/draws.hpp"
+#include "node/proxy/fault.hpp"
+
+namespace leafcutter::node::proxy {
+
+class LatencyDraw {
+ public:
+  LatencyDraw(Latency latency, const DrawKey& key) : latency_(std::move(latency)), draws_(key, "value") {}
+
+  /// It was for the first bytes only, and they have come.
+  bool exhausted() const { return latency_.draw == Latency::Draw::first_bytes && drawn_.has_value(); }
+
+  Duration next() {
+    if (latency_.draw != Latency::Draw::each_chunk && drawn_) return *drawn_;
+    auto delay = draws_.duration(latency_.time);
+    if (latency_.cap) delay = std::min(delay, *latency_.cap);
+    drawn_ = delay;
+    return delay;
+  }
+
+ private:
+  Latency latency_;
+  Draws draws_;
+  std::optional<Duration> drawn_;
+};
+
+}  // namespace leafcutter::node::proxy
