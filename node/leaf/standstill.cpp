@@ -98,30 +98,42 @@ UniqueFd Standstill::processes() const {
   return proc;
 }
 
-/// One round: how many processes there are; stops those that nobody stopped yet.
-unsigned Standstill::look(int proc, bool signalling) {
-  unsigned count = 0;
-  moving_ = 0;
-  for (const auto pid : numbers_in(proc)) {
-    if (pid == 1) continue;
-    const auto process = folder_at(proc, std::to_string(pid));
-    if (!process || by_themselves_.contains(pid)) continue;
+/// Stops those that nobody stopped yet, the newest first: that one makes the next. How many that were.
+unsigned Standstill::stop_new(int proc) {
+  unsigned fresh = 0;
+  const auto pids = numbers_in(proc);
+  for (auto pid = pids.rbegin(); pid != pids.rend(); ++pid) {
+    if (*pid == 1 || signalled_.contains(*pid) || by_themselves_.contains(*pid)) continue;
+    const auto process = folder_at(proc, std::to_string(*pid));
+    if (!process) continue;
     const auto states = states_of(process.get());
     if (states.alive == 0) continue;
-    if (signalling && !signalled_.contains(pid)) {
-      if (states.stopped == states.alive) {
-        by_themselves_.insert(pid);
-        continue;
-      }
-      if (!send(process.get(), SIGSTOP)) continue;  // it has ended
-      signalled_.insert(pid);
-      ++moving_;
-    } else if (states.moving > 0) {
-      ++moving_;
+    if (states.stopped == states.alive) {
+      by_themselves_.insert(*pid);
+    } else if (send(process.get(), SIGSTOP)) {
+      signalled_.insert(*pid);
+      ++fresh;
     }
-    ++count;
   }
-  return count;
+  return fresh;
+}
+
+/// Looks at all of them, and says again that they stop to those that move: a number may have been given to another
+/// process since. Looking takes longer than making a process does, so nobody new is looked for here.
+Standstill::Look Standstill::look(int proc) {
+  Look seen;
+  for (const auto pid : numbers_in(proc)) {
+    if (pid == 1 || by_themselves_.contains(pid)) continue;
+    const auto process = folder_at(proc, std::to_string(pid));
+    if (!process) continue;
+    const auto states = states_of(process.get());
+    if (states.alive == 0) continue;
+    ++seen.count;
+    if (states.moving == 0) continue;
+    ++seen.moving;
+    send(process.get(), SIGSTOP);
+  }
+  return seen;
 }
 
 unsigned Standstill::stop() {
@@ -132,17 +144,24 @@ unsigned Standstill::stop() {
     signalled_.clear();
     by_themselves_.clear();
   }
-  // A process that is about to be stopped may still have made another, also between the listing of a round and the look
-  // at its maker: only a round that was listed after everything was seen to stand, and finds nothing new, is the last.
+  // A process that is about to be stopped may still have made another: it is over when everything was seen to stand,
+  // and a listing after that has nothing new.
   const auto deadline = steady_clock::now() + standstill_patience;
-  unsigned count = look(proc.get(), true);
-  for (int still = 0; still < 2 && steady_clock::now() < deadline;) {
-    if (moving_ > 0) ::poll(nullptr, 0, look_again_ms);
-    count = look(proc.get(), true);
-    still = moving_ == 0 ? still + 1 : 0;
+  bool standing = false;
+  Look seen;
+  while (!standing && steady_clock::now() < deadline) {
+    while (stop_new(proc.get()) > 0 && steady_clock::now() < deadline) {
+    }
+    seen = look(proc.get());
+    standing = seen.moving == 0 && stop_new(proc.get()) == 0;
+    if (seen.moving > 0) ::poll(nullptr, 0, look_again_ms);
   }
-  if (count > 0) ++holders_;
-  return count;
+  if (!standing) {
+    if (holders_ == 0) static_cast<void>(let_go(proc.get()));
+    return 0;
+  }
+  if (seen.count > 0) ++holders_;
+  return seen.count;
 }
 
 unsigned Standstill::let_go(int proc) const {

@@ -23,7 +23,8 @@ class Standstill {
   /// `init`: the first process of the service's pid namespace, which nobody has reaped yet. Errors: io.
   static base::Expected<std::shared_ptr<Standstill>> of(pid_t init);
 
-  /// Returns when no process of the service runs any code of its own, and how many that are; 0 when none is there.
+  /// Returns when no process of the service runs any code of its own, and how many that are; 0 when none is there, and
+  /// when they could not be brought to that in two seconds: then they go on.
   /// Processes that had stopped by themselves are left alone. Several may want the standstill at once: it lasts until
   /// the last of them has let go.
   unsigned stop();
@@ -41,13 +42,17 @@ class Standstill {
  private:
   explicit Standstill(base::UniqueFd init) : init_(std::move(init)) {}
   base::UniqueFd processes() const;
-  unsigned look(int proc, bool signalling);
+  struct Look {
+    unsigned count = 0;   ///< processes that are, or shall be, at a standstill
+    unsigned moving = 0;  ///< those of them that are not
+  };
+  unsigned stop_new(int proc);
+  Look look(int proc);
   unsigned let_go(int proc) const;
 
   const base::UniqueFd init_;  ///< /proc/PID of it: never another process, even when the number is used again
   mutable std::mutex mutex_;
   unsigned holders_ = 0;
-  unsigned moving_ = 0;            ///< processes that did not stand still when last looked at
   std::set<pid_t> signalled_;      ///< as their own namespace numbers them
   std::set<pid_t> by_themselves_;  ///< had stopped already
   bool ended_ = false;
