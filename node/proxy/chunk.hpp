@@ -1,6 +1,7 @@
 // Bytes on their way through a link, with when they arrived and where in the stream they were; and queues of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "node/proxy/held_pipe.hpp"
 #include "node/proxy/pacer.hpp"
 
 namespace leafcutter::node::proxy {
@@ -25,9 +27,11 @@ enum class StreamEnd : std::uint8_t {
   cut_upstream,  ///< or the upstream's
 };
 
-/// A view into a block that is shared by the chunks cut from it.
+/// A view into a block that is shared by the chunks cut from it; or the next bytes of a pipe, after those of the chunks
+/// ahead of it.
 struct Chunk {
   std::shared_ptr<char[]> block;
+  std::shared_ptr<HeldPipe> pipe;  ///< instead of the block
   std::size_t begin = 0, size = 0;
   std::uint64_t offset = 0;  ///< of the first byte, as it was read from the sender
   Time arrived{};
@@ -53,6 +57,7 @@ struct Chunk {
     return chunk;
   }
 
+  /// Not of a chunk in a pipe.
   std::string_view bytes() const { return {block.get() + begin, size}; }
   bool is_end() const { return end != StreamEnd::none; }
 
@@ -64,6 +69,15 @@ struct Chunk {
     size -= count;
     offset += count;
     return front;
+  }
+
+  /// Into a block, if it is in a pipe. Those ahead of it in the same pipe have been taken.
+  void load() {
+    if (!pipe) return;
+    block = std::make_shared_for_overwrite<char[]>(size);
+    begin = 0;
+    if (!pipe->read(block.get(), size)) size = 0;
+    pipe.reset();
   }
 
   /// Bytes that may be changed: nobody else's.
@@ -95,6 +109,9 @@ class ChunkQueue {
   Chunk& front() { return chunks_[begin_]; }
   const Chunk& front() const { return chunks_[begin_]; }
   const Chunk& at(std::size_t index) const { return chunks_[begin_ + index]; }
+  void load() {
+    for (auto i = begin_; i < chunks_.size(); ++i) chunks_[i].load();
+  }
 
   void push(Chunk chunk) {
     bytes_ += chunk.size;
@@ -109,6 +126,17 @@ class ChunkQueue {
   Chunk pop_front_bytes(std::size_t count) {
     bytes_ -= count;
     return front().take_front(count);
+  }
+  /// Takes the first `count` bytes away, and chunks with none.
+  void drop(std::size_t count) {
+    do {
+      const auto part = std::min(count, front().size);
+      count -= part;
+      if (part == front().size)
+        pop();
+      else
+        pop_front_bytes(part);
+    } while (count > 0);
   }
   void clear() {
     chunks_.clear();

@@ -18,10 +18,12 @@
 namespace leafcutter::node::proxy {
 
 struct LinkLimits {
-  std::size_t connections = 100'000;       ///< TCP, on each thread; more wait in the listener's queue
-  std::size_t sessions = 4096;             ///< UDP; a new one beyond that replaces the one idle longest
-  std::size_t memory_bytes = 64 << 20;     ///< held by the link's faults and for slow readers, hard
-  std::size_t direction_bytes = 16 << 20;  ///< of that, by one direction of one connection
+  std::size_t connections = 100'000;    ///< TCP, on each thread; more wait in the listener's queue
+  std::size_t sessions = 4096;          ///< UDP; a new one beyond that replaces the one idle longest
+  std::size_t memory_bytes = 64 << 20;  ///< held by the link's faults and for slow readers, hard
+  /// Of that, by one direction of one connection. What is under way during a delay must fit: 32 MiB are 3.3 GB/s at 10
+  /// ms.
+  std::size_t direction_bytes = 32 << 20;
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds session_idle{60'000};
 };

@@ -70,6 +70,12 @@ bool StreamChain::settled(const ArmedFaultPtr& fault) const {
   return std::none_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.fault == fault; });
 }
 
+/// What is held is not to be in pipes any more, from the first bytes on.
+void StreamChain::load() {
+  out_.load();
+  for (auto slot = slots_.rbegin(); slot != slots_.rend(); ++slot) slot->stage->load();
+}
+
 void StreamChain::replace(const std::vector<ArmedFaultPtr>& faults, Time now) {
   const auto places = kept_places(faults);
   std::vector<std::optional<Slot>> after(faults.size());
@@ -78,6 +84,8 @@ void StreamChain::replace(const std::vector<ArmedFaultPtr>& faults, Time now) {
     after[i] = make_slot(faults[i], now);
     if (after[i]) inherit(*after[i], slots_);
   }
+  if (std::any_of(after.begin(), after.end(), [](const auto& slot) { return slot && !slot->stage->only_delays(); }))
+    load();
   // What a removed fault held goes to the next one that stays, or out; from the last on, so that order is kept.
   std::vector<std::vector<ChunkQueue>> released(faults.size() + 1);
   bool close = false;

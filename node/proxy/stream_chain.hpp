@@ -1,6 +1,7 @@
 // All faults of one direction of one TCP connection, in their order. Pure: chunks and time go in, chunks come out.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,10 @@ class StreamChain {
   std::size_t room() const {
     return slots_.empty() ? std::numeric_limits<std::size_t>::max() : slots_.front().stage->room();
   }
+  /// No fault in it looks at bytes, so that chunks may come in pipes. When one that looks comes later, it finds none.
+  bool only_delays() const {
+    return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.stage->only_delays(); });
+  }
   /// Bytes within the room, or an end (which waits for room by itself).
   void push(Chunk chunk, Time now);
   /// Moves on whatever may move; then `out()` holds what is to be delivered.
@@ -64,6 +69,7 @@ class StreamChain {
   void feed(std::size_t index, Chunk chunk, Time now);
   bool move_from(std::size_t index, Time now);
   void retire();
+  void load();
 
   Context context_;
   StrikeSink* sink_;

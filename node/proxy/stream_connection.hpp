@@ -61,8 +61,8 @@ class StreamConnection final : public Pumped,
     Socket* to = nullptr;
     std::unique_ptr<StreamChain> chain;  ///< null: no fault can strike any more
     ChunkQueue out;                      ///< goes before what the chain yields
-    Pipe pipe;                           ///< and this before that
-    bool has_pipe = false;
+    std::shared_ptr<HeldPipe> pipe;      ///< and this before that
+    std::weak_ptr<HeldPipe> tail;        ///< into which the chain's next bytes go, while there are others in it
     std::uint64_t read = 0, delivered = 0;
     std::size_t charged = 0;  ///< of the link's memory
     bool ended = false;       ///< no more bytes come
@@ -103,9 +103,11 @@ class StreamConnection final : public Pumped,
   Step deliver(Way& way);
   Step deliver_pipe(Way& way);
   Step deliver_front(Way& way, ChunkQueue& queue);
+  ssize_t write_front(Way& way, ChunkQueue& queue);
   Step write_failed(Way& way, int error);
   Step take(Way& way);
   Step take_spliced(Way& way, std::size_t most);
+  Step take_held(Way& way, std::size_t most);
   Step take_copied(Way& way, std::size_t most);
   Step took(Way& way, long count, int error);
   std::size_t allowance(const Way& way) const;

@@ -21,6 +21,7 @@ class LatencyStage final : public TimedQueueStage {
     hold(std::move(chunk), due);
   }
   bool exhausted() const override { return draw_.exhausted(); }
+  bool only_delays() const override { return true; }
 
  private:
   LatencyDraw draw_;
@@ -62,6 +63,8 @@ class BandwidthStage final : public StreamStage {
     granted_ = 0;
     return std::exchange(queue_, {});
   }
+  bool only_delays() const override { return true; }
+  void load() override { queue_.load(); }
 
  private:
   /// Asks for the next bytes of the chunk in front; they leave at `due_`.
@@ -130,6 +133,7 @@ class SlowCloseStage final : public TimedQueueStage {
     }
     hold(std::move(chunk), due);
   }
+  bool only_delays() const override { return true; }
 
  private:
   SlowClose close_;

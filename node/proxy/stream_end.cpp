@@ -58,8 +58,7 @@ void StreamConnection::vanish(Side gone) {
   for (auto* way : {&up_, &down_}) {
     way->chain.reset();
     way->out.clear();
-    way->pipe = {};
-    way->has_pipe = false;
+    way->pipe.reset();
     account(*way);
   }
   worker().schedule(*this);
@@ -108,8 +107,7 @@ void StreamConnection::finish(SideEnd client, SideEnd upstream, Cause cause, Arm
   for (auto* way : {&up_, &down_}) {
     way->chain.reset();
     way->out.clear();
-    way->pipe = {};
-    way->has_pipe = false;
+    way->pipe.reset();
     account(*way);
   }
   if (client == SideEnd::reset) close_socket(client_, true);

@@ -39,6 +39,10 @@ class StreamStage {
   virtual std::size_t cost() const = 0;
   /// Everything that it holds, because the fault was removed.
   virtual ChunkQueue release() = 0;
+  /// All bytes come out, unseen and in order: they may wait in pipes.
+  virtual bool only_delays() const { return false; }
+  /// What it holds is not to be in pipes any more. Of those that only delay.
+  virtual void load() {}
   /// It cannot strike whatever comes, apart from what it holds: the gate's own limits aside.
   virtual bool exhausted() const { return false; }
   /// Bytes counted towards a limit. They go on counting when the fault's values are changed.
@@ -81,6 +85,7 @@ class TimedQueueStage : public StreamStage {
   std::optional<Time> wake() const override;
   std::size_t cost() const override { return queue_.cost(); }
   ChunkQueue release() override;
+  void load() override { queue_.load(); }
 
  protected:
   void hold(Chunk chunk, Time due);

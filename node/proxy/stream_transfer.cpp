@@ -1,8 +1,10 @@
 // The bytes of a connection: read when there is room for them, passed through the faults, written when the other side
 // takes them; spliced where no fault can strike.
 #include <fcntl.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "node/proxy/stream_link.hpp"
@@ -10,13 +12,18 @@
 namespace leafcutter::node::proxy {
 namespace {
 
-/// Reads and writes of one direction before others get their turn.
+/// Reads and writes of one direction before others get their turn, and bytes: about a quarter of a millisecond's.
 constexpr int rounds_in_a_row = 16;
+constexpr std::uint64_t bytes_in_a_row = 1 << 20;
+/// Written in one call.
+constexpr std::size_t chunks_at_once = 64;
 /// A direction that holds less may use the second half of the link's memory too, so that a few with much do not starve
 /// all.
 constexpr std::size_t small_share = 16 << 10;
 /// From there on reading into blocks, and splicing, are worth their cost.
 constexpr std::size_t bulk_bytes = 32 << 10;
+/// In a pipe that has others: it has few places.
+constexpr std::size_t least_in_pipe = 4 << 10;
 constexpr auto block_bytes = BlockPool::block_bytes;
 /// Nothing tells when memory of the link is free again.
 constexpr auto starved_retry = std::chrono::milliseconds(10);
@@ -26,7 +33,8 @@ std::size_t free_of(std::size_t limit, std::size_t used) { return limit > used ?
 }  // namespace
 
 void StreamConnection::pump_way(Way& way) {
-  for (int round = 0; round < rounds_in_a_row; ++round) {
+  const auto enough = way.read + way.delivered + bytes_in_a_row;
+  for (int round = 0; round < rounds_in_a_row && way.read + way.delivered < enough; ++round) {
     if (way.chain) {
       way.chain->pump(worker().now());
       collect_back(way);
@@ -48,7 +56,7 @@ void StreamConnection::pump_way(Way& way) {
 }
 
 void StreamConnection::account(Way& way) {
-  const auto cost = way.out.cost() + (way.chain ? way.chain->cost() : 0) + way.pipe.bytes;
+  const auto cost = way.out.cost() + (way.chain ? way.chain->cost() : 0) + (way.pipe ? way.pipe->bytes() : 0);
   if (cost == way.charged) return;
   shared().charge(way.charged, cost);
   way.charged = cost;
@@ -71,7 +79,7 @@ StreamConnection::Step StreamConnection::deliver(Way& way) {
     if (way.chain) way.chain->out().clear();
     return Step::blocked;
   }
-  if (way.has_pipe)
+  if (way.pipe)
     if (const auto step = deliver_pipe(way); step != Step::moved) return step;
   while (!way.out.empty())
     if (const auto step = deliver_front(way, way.out); step != Step::moved) return step;
@@ -81,32 +89,48 @@ StreamConnection::Step StreamConnection::deliver(Way& way) {
 }
 
 StreamConnection::Step StreamConnection::deliver_pipe(Way& way) {
-  while (way.pipe.bytes > 0) {
+  while (way.pipe->bytes() > 0) {
     if (!way.to->writable) return Step::blocked;
-    const auto count = ::splice(way.pipe.out.get(), nullptr, way.to->fd.get(), nullptr, way.pipe.bytes,
-                                SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    const auto count = way.pipe->empty_into(way.to->fd.get(), way.pipe->bytes());
     if (count <= 0) return write_failed(way, count == 0 ? EAGAIN : errno);
-    way.pipe.bytes -= static_cast<std::size_t>(count);
     delivered(way, static_cast<std::size_t>(count), true);
   }
-  way.has_pipe = false;
-  worker().pipes().give_back(std::move(way.pipe));
-  way.pipe = {};
+  way.pipe.reset();
   return Step::moved;
 }
 
 StreamConnection::Step StreamConnection::deliver_front(Way& way, ChunkQueue& queue) {
   if (queue.front().is_end()) return act_on_end(way, queue);
   if (!way.to->writable) return Step::blocked;
-  const auto bytes = queue.front().bytes();
-  const auto count = ::send(way.to->fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  const bool spliced = queue.front().pipe != nullptr;
+  const auto count = write_front(way, queue);
   if (count < 0) return write_failed(way, errno);
-  if (static_cast<std::size_t>(count) == bytes.size())
-    queue.pop();
-  else
-    queue.pop_front_bytes(static_cast<std::size_t>(count));
-  delivered(way, static_cast<std::size_t>(count));
+  queue.drop(static_cast<std::size_t>(count));
+  delivered(way, static_cast<std::size_t>(count), spliced);
   return Step::moved;
+}
+
+/// As much as goes in one call: what is in the same pipe as the first chunk, or what is in memory as it is.
+ssize_t StreamConnection::write_front(Way& way, ChunkQueue& queue) {
+  const auto most = std::min(queue.count(), chunks_at_once);
+  std::size_t count = 0;
+  if (const auto& pipe = queue.front().pipe; pipe != nullptr) {
+    std::size_t bytes = 0;
+    for (; count < most && queue.at(count).pipe == pipe; ++count) bytes += queue.at(count).size;
+    const auto written = pipe->empty_into(way.to->fd.get(), bytes);
+    if (written == 0) errno = EAGAIN;
+    return written == 0 ? -1 : written;
+  }
+  std::array<iovec, chunks_at_once> parts;
+  for (; count < most && !queue.at(count).is_end() && queue.at(count).pipe == nullptr; ++count) {
+    const auto bytes = queue.at(count).bytes();
+    parts[count] = {const_cast<char*>(bytes.data()), bytes.size()};
+  }
+  if (count == 1) return ::send(way.to->fd.get(), parts[0].iov_base, parts[0].iov_len, MSG_NOSIGNAL);
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  return ::sendmsg(way.to->fd.get(), &message, MSG_NOSIGNAL);
 }
 
 StreamConnection::Step StreamConnection::write_failed(Way& way, int error) {
@@ -153,7 +177,7 @@ void StreamConnection::deliver_back(Way& way) {
 
 StreamConnection::Step StreamConnection::take(Way& way) {
   if (way.ended || way.broken || !way.from->readable || !way.from->fd) return Step::blocked;
-  if (!way.chain && (!way.out.empty() || way.has_pipe)) return Step::blocked;
+  if (!way.chain && (!way.out.empty() || way.pipe)) return Step::blocked;
   const auto room = way.chain ? way.chain->room() : std::numeric_limits<std::size_t>::max();
   if (room == 0) return Step::blocked;
   const auto allowed = allowance(way);
@@ -162,26 +186,45 @@ StreamConnection::Step StreamConnection::take(Way& way) {
     return Step::blocked;
   }
   const auto most = std::min(room, allowed);
-  if (!way.chain && way.bulk && worker().splices() && !way.shut) return take_spliced(way, most);
-  return take_copied(way, most);
+  if (!way.bulk || !worker().splices() || way.shut) return take_copied(way, most);
+  if (!way.chain) return take_spliced(way, most);
+  return way.chain->only_delays() ? take_held(way, most) : take_copied(way, most);
 }
 
 StreamConnection::Step StreamConnection::take_spliced(Way& way, std::size_t most) {
-  auto pipe = worker().pipes().take();
+  auto pipe = HeldPipe::from(worker().pipes());
   if (!pipe) return take_copied(way, most);
   const auto wanted = std::min<std::size_t>(most, PipePool::pipe_bytes);
-  const auto count =
-      ::splice(way.from->fd.get(), nullptr, pipe->in.get(), nullptr, wanted, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-  const auto error = errno;
-  if (count <= 0) {
-    worker().pipes().give_back(std::move(*pipe));
-    return took(way, count, error);
-  }
-  pipe->bytes = static_cast<std::size_t>(count);
+  const auto count = pipe->fill_from(way.from->fd.get(), wanted);
+  if (count <= 0) return took(way, count, errno);
   way.read += static_cast<std::uint64_t>(count);
   way.bulk = static_cast<std::size_t>(count) >= bulk_bytes / 2;
-  way.pipe = std::move(*pipe);
-  way.has_pipe = true;
+  way.pipe = std::move(pipe);
+  return Step::moved;
+}
+
+/// Into a pipe, in which the bytes wait until the faults let them go.
+StreamConnection::Step StreamConnection::take_held(Way& way, std::size_t most) {
+  const auto wanted = std::min<std::size_t>(most, PipePool::pipe_bytes);
+  auto pipe = way.tail.lock();
+  const bool begun = pipe != nullptr;
+  auto count = begun ? pipe->fill_from(way.from->fd.get(), wanted) : 0;
+  // A pipe with bytes in it does not say whether it lacks room or the socket has nothing.
+  if (!begun || (count < 0 && errno == EAGAIN)) {
+    pipe = HeldPipe::from(worker().pipes());
+    if (!pipe) return take_copied(way, most);
+    count = pipe->fill_from(way.from->fd.get(), wanted);
+  }
+  if (count <= 0) return took(way, count, errno);
+  const auto size = static_cast<std::size_t>(count);
+  way.bulk = size >= (begun ? least_in_pipe : bulk_bytes / 2);
+  way.tail = pipe;
+  Chunk chunk;
+  chunk.pipe = std::move(pipe);
+  chunk.size = size;
+  chunk.offset = std::exchange(way.read, way.read + size);
+  chunk.arrived = worker().refresh();
+  way.chain->push(std::move(chunk), worker().now());
   return Step::moved;
 }
 
@@ -203,6 +246,7 @@ StreamConnection::Step StreamConnection::take_copied(Way& way, std::size_t most)
   if (way.shut) return Step::moved;
   std::string_view bytes(room.data(), size);
   if (way.chain) {
+    worker().refresh();
     Chunk chunk;
     if (block && size >= block_bytes / 2) {
       chunk.block = std::move(block);

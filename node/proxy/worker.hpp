@@ -69,6 +69,8 @@ class Worker {
   // --- the worker's own thread from here on ---
 
   Time now() const { return now_; }
+  /// What has come by now counts as having come now, however long ago the round began.
+  Time refresh() { return now_ = std::chrono::steady_clock::now(); }
   bool add(int fd, std::uint32_t events, Source& source);
   void remove(int fd);
   TimerHeap& timers() { return timers_; }
@@ -77,7 +79,7 @@ class Worker {
   /// it.
   void bury(std::shared_ptr<Pumped> dead);
   std::span<char> scratch() { return scratch_; }
-  PipePool& pipes() { return pipes_; }
+  const std::shared_ptr<PipePool>& pipes() { return pipes_; }
   BlockPool& blocks() { return blocks_; }
   bool splices() const { return splice_; }
   Resolver& resolver() { return resolver_; }
@@ -101,6 +103,7 @@ class Worker {
   void round();
   void wait_for_events();
   void run_commands();
+  void run_due();
   void run_ready();
   void retry_scarce();
 
@@ -122,7 +125,7 @@ class Worker {
   std::vector<Pumped*> ready_, running_;
   std::vector<std::shared_ptr<Pumped>> dead_;
   std::vector<char> scratch_;
-  PipePool pipes_;
+  std::shared_ptr<PipePool> pipes_ = std::make_shared<PipePool>();
   BlockPool blocks_;
   std::vector<std::function<void()>> scarce_;
   bool descriptors_freed_ = false;

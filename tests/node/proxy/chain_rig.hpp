@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "make_fault.hpp"
 #include "node/proxy/datagram_chain.hpp"
 #include "node/proxy/stream_chain.hpp"
 
@@ -174,9 +175,5 @@ class DatagramRig {
   Armory armory_;
   DatagramChain chain_;
 };
-
-inline Fault fault(Effect effect, Selector selector = {}, std::string id = {}) {
-  return {std::move(id), std::move(selector), std::move(effect)};
-}
 
 }  // namespace leafcutter::node::proxy

@@ -15,28 +15,6 @@ namespace {
 
 using testing::SizeIs;
 
-/// A client and an echoing upstream with an open connection between them.
-struct Line {
-  explicit Line(std::vector<Fault> faults = {}, LinkLimits limits = {})
-      : upstream(echo), address(rig.link("l", upstream.address(), std::move(faults), limits)) {}
-  Peer dial() {
-    auto client = Peer::dial(address);
-    client.send("0");
-    EXPECT_EQ(client.receive(1), "0");
-    return client;
-  }
-  Rig rig;
-  Upstream upstream;
-  std::string address;
-};
-
-Duration round_trip(Peer& client) {
-  const auto begin = Clock::now();
-  client.send("x");
-  EXPECT_EQ(client.receive(1), "x");
-  return Clock::now() - begin;
-}
-
 TEST(EngineFaults, LatencyOnAnOpenConnectionFromTheArrivalOfTheBytes) {
   Line line;
   auto client = line.dial();

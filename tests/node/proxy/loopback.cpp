@@ -162,8 +162,9 @@ void echo(Peer& peer) {
   }
 }
 
-UdpPeer::UdpPeer(const std::string& host) {
-  auto address = address_of(host.find(':') == std::string::npos ? host + ":0" : "[" + host + "]:0");
+UdpPeer::UdpPeer(const std::string& host, std::uint16_t port) {
+  const auto end = ":" + std::to_string(port);
+  auto address = address_of(host.find(':') == std::string::npos ? host + end : "[" + host + "]" + end);
   fd_.reset(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ::bind(fd_.get(), address.get(), address.length);
   address_ = local_address(fd_.get()).text();
@@ -248,6 +249,20 @@ std::vector<Seen> Rig::await(EventKind kind, std::size_t count) {
   EXPECT_TRUE(eventually([&] { return (found = events(kind)).size() >= count; }))
       << count << " " << name_of(kind) << " awaited, " << found.size() << " there";
   return found;
+}
+
+Peer Line::dial() {
+  auto client = Peer::dial(address);
+  client.send("0");
+  EXPECT_EQ(client.receive(1), "0");
+  return client;
+}
+
+Duration round_trip(Peer& client) {
+  const auto begin = Clock::now();
+  client.send("x");
+  EXPECT_EQ(client.receive(1), "x");
+  return Clock::now() - begin;
 }
 
 }  // namespace leafcutter::node::proxy

@@ -2,6 +2,8 @@
 // said.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "make_fault.hpp"
 #include "node/proxy/engine.hpp"
 
 namespace leafcutter::node::proxy {
@@ -90,7 +93,7 @@ void echo(Peer& peer);
 /// A UDP socket with a deadline.
 class UdpPeer {
  public:
-  explicit UdpPeer(const std::string& host = "127.0.0.1");
+  explicit UdpPeer(const std::string& host = "127.0.0.1", std::uint16_t port = 0);
   const std::string& address() const { return address_; }
   void send_to(const std::string& address, std::string_view bytes);
   /// The next datagram and who sent it; empty after `limit`.
@@ -138,9 +141,33 @@ class Rig {
   std::unique_ptr<Engine> engine;  ///< ends before what its hook writes to
 };
 
-inline Fault fault(Effect effect, Selector selector = {}, std::string id = {}) {
-  return {std::move(id), std::move(selector), std::move(effect)};
-}
-inline Fault fault(Effect effect, Flow flow) { return {{}, Selector{flow}, std::move(effect)}; }
+/// The soft limit on descriptors, for a while.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t soft) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit now{soft, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  rlim_t hard() const { return before_.rlim_max; }
+
+ private:
+  rlimit before_{};
+};
+
+/// A link to an echoing upstream.
+struct Line {
+  explicit Line(std::vector<Fault> faults = {}, LinkLimits limits = {})
+      : upstream(echo), address(rig.link("l", upstream.address(), std::move(faults), limits)) {}
+  /// An open connection that has carried a byte both ways.
+  Peer dial();
+  Rig rig;
+  Upstream upstream;
+  std::string address;
+};
+
+/// A byte there and back.
+Duration round_trip(Peer& client);
 
 }  // namespace leafcutter::node::proxy
