@@ -33,8 +33,8 @@ class Pacer {
     return busy_until_;
   }
 
-  /// What passes in about 5 ms, but between a byte and 64 KiB: smooth for the receiver, cheap for us.
-  std::uint64_t quantum() const { return std::clamp<std::uint64_t>(rate_ / 200, 1, 64 << 10); }
+  /// What passes in about 5 ms, but between a byte and 256 KiB: smooth for the receiver, cheap for us.
+  std::uint64_t quantum() const { return std::clamp<std::uint64_t>(rate_ / 200, 1, 256 << 10); }
   std::uint64_t rate() const { return rate_; }
   /// Bytes that have been accepted and have not passed yet.
   std::uint64_t backlog(Time now) const {
