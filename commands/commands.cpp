@@ -65,6 +65,7 @@ int run_program(int argc, char** argv) {
   add_plan(app, context);
   add_replay(app, context);
   add_exec(app, context);
+  add_proxy(app, context);
   add_report(app, context);
   add_doctor(app, context);
   add_coordinator(app, context);

@@ -21,6 +21,7 @@ void add_run(CLI::App& app, Context& context);
 void add_plan(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
 void add_exec(CLI::App& app, Context& context);
+void add_proxy(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_coordinator(CLI::App& app, Context& context);

@@ -21,7 +21,10 @@ bool Interrupts::wait(std::chrono::milliseconds within) {
   pollfd item{fd_.get(), POLLIN, 0};
   if (::poll(&item, 1, static_cast<int>(within.count())) > 0) {
     signalfd_siginfo info{};
-    if (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) seen_ = true;
+    if (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      seen_ = true;
+      if (number_ == 0) number_ = static_cast<int>(info.ssi_signo);
+    }
   }
   return seen_;
 }

@@ -1,6 +1,8 @@
-// The table of keys as JSON Schema, draft 2020-12, for editors.
+#include "scenarios/json_schema.hpp"
+
+#include <limits>
+
 #include "scenarios/loader.hpp"
-#include "scenarios/schema.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
@@ -16,7 +18,23 @@ std::string reference_to(std::string name) {
   return name;
 }
 
-Value schema_of(const Form& form) {
+Value number_schema(const Form& form) {
+  Value out = {{"type", "number"}};
+  out[form.above ? "exclusiveMinimum" : "minimum"] = form.from;
+  if (form.to < std::numeric_limits<double>::max()) out["maximum"] = form.to;
+  return out;
+}
+
+/// The names of shapes that are referred to begin with `prefix`.
+Value schema_of(const Form& form, const std::string& prefix);
+
+Value list_of_schemas(const std::vector<Form>& forms, const std::string& prefix) {
+  Value parts = Value::array();
+  for (const auto& form : forms) parts.push_back(schema_of(form, prefix));
+  return parts;
+}
+
+Value schema_of_value(const Form& form, const std::string& prefix) {
   switch (form.kind) {
     case Kind::text:
       if (form.least > 0) return {{"type", text_types()}, {"minLength", form.least}};
@@ -24,6 +42,8 @@ Value schema_of(const Form& form) {
     case Kind::name: return {{"type", "string"}, {"pattern", name_pattern}};
     case Kind::variable: return {{"type", "string"}, {"pattern", variable_pattern}};
     case Kind::integer: return {{"type", "integer"}, {"minimum", form.least}, {"maximum", form.most}};
+    case Kind::number: return number_schema(form);
+    case Kind::pattern: return {{"type", "string"}, {"pattern", form.words.front()}};
     case Kind::boolean: return {{"type", "boolean"}};
     case Kind::duration: return {{"type", "string"}, {"pattern", "^[0-9]+(ns|us|ms|s|m|h)$"}};
     case Kind::regex:
@@ -32,24 +52,30 @@ Value schema_of(const Form& form) {
     case Kind::any: return true;
     case Kind::matchers: return {{"type", "object"}};
     case Kind::list:
-      return {
-          {"type", "array"}, {"items", schema_of(form.parts[0])}, {"minItems", form.least}, {"maxItems", form.most}};
+      return {{"type", "array"},
+              {"items", schema_of(form.parts[0], prefix)},
+              {"minItems", form.least},
+              {"maxItems", form.most}};
     case Kind::map: {
       Value names = {{"minLength", 1}};
       if (form.keys != Kind::text) names = {{"pattern", form.keys == Kind::variable ? variable_pattern : name_pattern}};
       return {{"type", "object"},
               {"propertyNames", names},
-              {"additionalProperties", schema_of(form.parts[0])},
+              {"additionalProperties", schema_of(form.parts[0], prefix)},
               {"minProperties", form.least}};
     }
-    case Kind::shape: return {{"$ref", "#/$defs/" + reference_to(form.noun)}};
-    case Kind::either: {
-      Value parts = Value::array();
-      for (const auto& part : form.parts) parts.push_back(schema_of(part));
-      return {{"anyOf", parts}};
-    }
+    case Kind::shape: return {{"$ref", "#/$defs/" + prefix + reference_to(form.noun)}};
+    case Kind::either: return {{"anyOf", list_of_schemas(form.parts, prefix)}};
+    case Kind::tagged: return {{"oneOf", list_of_schemas(form.parts, prefix)}};
   }
   return true;
+}
+
+Value schema_of(const Form& form, const std::string& prefix) {
+  if (!form.nullable) return schema_of_value(form, prefix);
+  Value both = Value::array({schema_of_value(form, prefix)});
+  both.push_back({{"type", "null"}});
+  return {{"anyOf", std::move(both)}};
 }
 
 Value any_required(const std::vector<std::string>& keys) {
@@ -58,12 +84,12 @@ Value any_required(const std::vector<std::string>& keys) {
   return list;
 }
 
-Value schema_of(const Shape& shape) {
+Value schema_of(const Shape& shape, const std::string& prefix) {
   Value properties = Value::object();
   Value required = Value::array();
   Value dependent = Value::object();
   for (const auto& key : shape.keys) {
-    auto schema = schema_of(key.form);
+    auto schema = schema_of(key.form, prefix);
     if (schema.is_boolean()) schema = Value::object();
     schema["description"] = key.about + (key.preset.empty() ? "" : " (default: " + key.preset + ")");
     properties[key.name] = std::move(schema);
@@ -81,14 +107,22 @@ Value schema_of(const Shape& shape) {
 
 }  // namespace
 
-Value json_schema() {
-  auto out = schema_of(shapes().front());
-  out["$schema"] = "https://json-schema.org/draft/2020-12/schema";
-  out["title"] = "Leafcutter scenario, version " + std::to_string(language_version);
+Value document_schema(const Vocabulary& vocabulary, const std::string& prefix) {
+  return schema_of(vocabulary.shapes.front(), prefix);
+}
+
+Value definitions_schema(const Vocabulary& vocabulary, const std::string& prefix) {
   Value definitions = Value::object();
-  for (std::size_t i = 1; i < shapes().size(); ++i)
-    definitions[reference_to(shapes()[i].name)] = schema_of(shapes()[i]);
-  out["$defs"] = definitions;
+  for (std::size_t i = 1; i < vocabulary.shapes.size(); ++i)
+    definitions[prefix + reference_to(vocabulary.shapes[i].name)] = schema_of(vocabulary.shapes[i], prefix);
+  return definitions;
+}
+
+Value json_schema() {
+  auto out = document_schema(vocabulary(), "");
+  out["$schema"] = schema_dialect;
+  out["title"] = "Leafcutter scenario, version " + std::to_string(language_version);
+  out["$defs"] = definitions_schema(vocabulary(), "");
   return out;
 }
 

@@ -25,16 +25,17 @@ std::string anchor(const std::string& title) {
   return out;
 }
 
-std::string link_to(const std::string& name) {
-  const auto& title = shape(name).title;
+std::string link_to(const Vocabulary& vocabulary, const std::string& name) {
+  const auto& title = vocabulary.shape(name).title;
   return "[" + name + "](#" + anchor(title) + ")";
 }
 
-std::string form_text(const Form& form) {
+std::string form_text(const Vocabulary& vocabulary, const Form& form) {
   switch (form.kind) {
-    case Kind::list: return form.parts[0].kind == Kind::name ? "list of names" : "list of " + form_text(form.parts[0]);
-    case Kind::map: return "mapping of names to " + form_text(form.parts[0]);
-    case Kind::shape: return link_to(form.noun);
+    case Kind::list:
+      return form.parts[0].kind == Kind::name ? "list of names" : "list of " + form_text(vocabulary, form.parts[0]);
+    case Kind::map: return "mapping of names to " + form_text(vocabulary, form.parts[0]);
+    case Kind::shape: return link_to(vocabulary, form.noun);
     case Kind::matchers: return "[matchers](#matchers)";
     case Kind::name: return "name";
     case Kind::text: return "text";
@@ -55,16 +56,19 @@ std::string form_text(const Form& form) {
       for (const auto& word : form.words) out += (out.empty() ? "" : ", ") + ("`" + word + "`");
       return form.words.size() == 1 ? out : "one of " + out;
     }
+    case Kind::number:
+    case Kind::pattern: return vocabulary.expected(form);
+    case Kind::tagged:
     case Kind::either: {
       std::string out;
-      for (const auto& part : form.parts) out += (out.empty() ? "" : " or ") + form_text(part);
+      for (const auto& part : form.parts) out += (out.empty() ? "" : " or ") + form_text(vocabulary, part);
       return out;
     }
   }
   return "";
 }
 
-std::string shape_section(const Shape& shape) {
+std::string shape_section(const Vocabulary& vocabulary, const Shape& shape) {
   std::string out = "## " + shape.title + "\n\n";
   if (!shape.about.empty()) out += shape.about + "\n\n";
   out += "| key | value | default | meaning |\n|---|---|---|---|\n";
@@ -80,12 +84,22 @@ std::string shape_section(const Shape& shape) {
       for (const auto& other : key.only_with) with.push_back("`" + other + "`");
       about += " (with " + base::join_names(with) + ")";
     }
-    out += "| `" + key.name + "` | " + escaped(form_text(key.form)) + " | " + escaped(preset) + " | " + escaped(about) +
-           " |\n";
+    out += "| `" + key.name + "` | " + escaped(form_text(vocabulary, key.form)) + " | " + escaped(preset) + " | " +
+           escaped(about) + " |\n";
   }
   if (!shape.others.empty()) out += "| any other | [matcher](#matchers) | | " + shape.others + " |\n";
   return out + "\n";
 }
+
+}  // namespace
+
+std::string shapes_page(const Vocabulary& vocabulary) {
+  std::string out;
+  for (const auto& one : vocabulary.shapes) out += shape_section(vocabulary, one);
+  return out;
+}
+
+namespace {
 
 std::string matchers_section() {
   return R"(## Matchers
@@ -155,8 +169,7 @@ std::string reference_page() {
   std::string out = "# Scenario reference\n\nEvery key of a scenario, version " + std::to_string(language_version) +
                     ". Generated from the table in `scenarios/schema.cpp`, which the loader and `scenario.schema.json` "
                     "read, too.\n\n";
-  for (const auto& one : shapes()) out += shape_section(one);
-  return out + matchers_section() + names_section() + lua_section() + events_section();
+  return out + shapes_page(vocabulary()) + matchers_section() + names_section() + lua_section() + events_section();
 }
 
 }  // namespace leafcutter::scenarios

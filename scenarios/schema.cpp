@@ -1,6 +1,7 @@
 #include "scenarios/schema.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "base/text.hpp"
@@ -336,6 +337,18 @@ std::string numbers(const Form& form) {
   return "a whole number from " + std::to_string(form.least) + " to " + std::to_string(form.most);
 }
 
+/// 1, not 1.0.
+std::string shortest(double value) {
+  auto text = Value(value).dump();
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+}
+
+std::string real_numbers(const Form& form) {
+  const bool open = form.to == std::numeric_limits<double>::max();
+  if (form.above) return "a number above " + shortest(form.from) + (open ? "" : " and up to " + shortest(form.to));
+  return "a number from " + shortest(form.from) + (open ? " on" : " to " + shortest(form.to));
+}
+
 }  // namespace
 
 const Key* Shape::key(std::string_view key_name) const {
@@ -349,28 +362,35 @@ std::vector<std::string> Shape::key_names() const {
   return names;
 }
 
-const std::vector<Shape>& shapes() {
+const Vocabulary& vocabulary() {
   static const auto all = [] {
-    std::vector<Shape> list = {document_shape()};
+    Vocabulary made;
+    made.shapes = {document_shape()};
     for (auto&& group : {service_shapes(), workload_shapes(), property_shapes(), explore_shapes()})
-      list.insert(list.end(), group.begin(), group.end());
-    return list;
+      made.shapes.insert(made.shapes.end(), group.begin(), group.end());
+    return made;
   }();
   return all;
 }
 
-const Shape& shape(std::string_view name) {
-  for (const auto& known : shapes())
+const std::vector<Shape>& shapes() { return vocabulary().shapes; }
+
+const Shape& shape(std::string_view name) { return vocabulary().shape(name); }
+
+const Shape& Vocabulary::shape(std::string_view name) const {
+  for (const auto& known : shapes)
     if (known.name == name) return known;
   throw std::logic_error("the table of keys has no shape \"" + std::string(name) + "\"");
 }
 
-std::string expected(const Form& form) {
+std::string Vocabulary::expected(const Form& form) const {
   switch (form.kind) {
     case Kind::text: return "text";
     case Kind::name: return "a name (a letter, then letters, digits, - and _)";
     case Kind::variable: return "a variable name (letters, digits and _)";
     case Kind::integer: return numbers(form);
+    case Kind::number: return real_numbers(form);
+    case Kind::pattern: return form.noun;
     case Kind::boolean: return "true or false";
     case Kind::duration: return "a duration such as 300ms or 5s";
     case Kind::regex: return "a regular expression (RE2)";
@@ -384,6 +404,7 @@ std::string expected(const Form& form) {
       const auto keys = shape(form.noun).key_names();
       return keys.size() <= 6 ? "a mapping with " + base::join_names(keys) : "a mapping (" + form.noun + ")";
     }
+    case Kind::tagged: return "a mapping with \"" + form.noun + "\", which says what it is";
     case Kind::either: {
       std::string all;
       for (const auto& part : form.parts) all += (all.empty() ? "" : ", or ") + expected(part);

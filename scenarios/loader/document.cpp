@@ -25,47 +25,77 @@ struct Refused {};
 /// Builds the tree out of yaml-cpp's events: its own node type hides repeated keys and forgets how scalars were quoted.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(Notes& notes) : notes_(notes) {}
+  TreeBuilder(Notes& notes, const DocumentRules& rules) : notes_(notes), rules_(rules) {}
 
   std::optional<Node> root;
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { leaf(make(Node::Kind::null, mark)); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    leaf(named(anchor, make(Node::Kind::null, mark)));
+  }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (const auto known = anchored_.find(anchor); rules_.aliases && known != anchored_.end()) {
+      count(mark, nodes_in(known->second));
+      leaf(known->second);
+      return;
+    }
     notes_.error(mark.line + 1, mark.column + 1,
-                 "aliases (*name) are not supported in a scenario; write the value out");
+                 rules_.aliases ? "an alias (*name) inside of what it stands for; write the value out"
+                                : "aliases (*name) are not supported in a " + rules_.noun + "; write the value out");
     auto node = make(Node::Kind::null, mark);
     node.reported = true;
     leaf(std::move(node));
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     auto node = make(Node::Kind::scalar, mark);
     node.text = value;
     node.plain = tag == "?";
     check_tag(mark, tag);
-    leaf(std::move(node));
+    leaf(named(anchor, std::move(node)));
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(make(Node::Kind::list, mark), tag, mark);
+    open(make(Node::Kind::list, mark), tag, mark, anchor);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, YAML::EmitterStyle::value) override {
-    open(make(Node::Kind::map, mark), tag, mark);
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(make(Node::Kind::map, mark), tag, mark, anchor);
   }
   void OnMapEnd() override { close(); }
 
  private:
   Node make(Node::Kind kind, const YAML::Mark& mark) {
-    if (++nodes_ > most_nodes) refuse(mark, "the document has more than " + std::to_string(most_nodes) + " values");
+    count(mark, 1);
     Node node;
     node.kind = kind;
     node.line = std::max(mark.line, 0) + 1;
     node.column = std::max(mark.column, 0) + 1;
+    return node;
+  }
+
+  void count(const YAML::Mark& mark, std::size_t nodes) {
+    nodes_ += nodes;
+    if (nodes_ > most_nodes) refuse(mark, "the document has more than " + std::to_string(most_nodes) + " values");
+  }
+
+  static std::size_t nodes_in(const Node& node) {
+    std::size_t nodes = 1;
+    for (const auto& item : node.items) nodes += nodes_in(item);
+    return nodes;
+  }
+
+  /// Remembers what an alias may stand for.
+  Node named(YAML::anchor_t anchor, Node node) {
+    if (rules_.aliases && anchor != 0) {
+      count({}, nodes_in(node));
+      anchored_[anchor] = node;
+    }
     return node;
   }
 
@@ -77,20 +107,23 @@ class TreeBuilder final : public YAML::EventHandler {
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (!tag.empty() && tag != "?" && tag != "!")
       notes_.error(mark.line + 1, mark.column + 1,
-                   "tags (" + tag + ") are not supported in a scenario; quote what is meant as text");
+                   "tags (" + tag + ") are not supported in a " + rules_.noun + "; quote what is meant as text");
   }
 
-  void open(Node node, const std::string& tag, const YAML::Mark& mark) {
+  void open(Node node, const std::string& tag, const YAML::Mark& mark, YAML::anchor_t anchor) {
     check_tag(mark, tag);
     if (open_.size() >= deepest) refuse(mark, "the document is nested more than " + std::to_string(deepest) + " deep");
     open_.push_back(std::move(node));
+    anchors_.push_back(anchor);
   }
 
   void close() {
     auto node = std::move(open_.back());
     open_.pop_back();
+    const auto anchor = anchors_.back();
+    anchors_.pop_back();
     check_keys(node);
-    leaf(std::move(node));
+    leaf(named(anchor, std::move(node)));
   }
 
   /// A finished node goes where the innermost open one wants it: a map takes a key and a value in turn.
@@ -123,7 +156,10 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   Notes& notes_;
+  const DocumentRules& rules_;
   std::vector<Node> open_;
+  std::vector<YAML::anchor_t> anchors_;  ///< of those
+  std::map<YAML::anchor_t, Node> anchored_;
   std::size_t nodes_ = 0;
 };
 
@@ -184,7 +220,7 @@ std::vector<base::Error> Notes::sorted(std::vector<base::Error> list) {
   return list;
 }
 
-std::optional<Node> parse_document(std::string_view text, Notes& notes) {
+std::optional<Node> parse_document(std::string_view text, Notes& notes, const DocumentRules& rules) {
   if (text.size() > most_bytes) {
     notes.error(0, 0,
                 "the document has " + std::to_string(text.size()) + " bytes; at most " + std::to_string(most_bytes) +
@@ -192,17 +228,17 @@ std::optional<Node> parse_document(std::string_view text, Notes& notes) {
     return std::nullopt;
   }
   std::istringstream stream{std::string(text)};
-  TreeBuilder builder(notes);
+  TreeBuilder builder(notes, rules);
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder) || !builder.root) {
-      notes.error(1, 1, "the document is empty; a scenario begins with \"leafcutter: 1\"");
+      notes.error(1, 1, "the document is empty; a " + rules.noun + " begins with \"" + rules.opening + "\"");
       return std::nullopt;
     }
     auto first = std::move(builder.root);
-    TreeBuilder second(notes);
+    TreeBuilder second(notes, rules);
     if (parser.HandleNextDocument(second) && second.root) {
-      notes.error(*second.root, "a second document begins here; a file holds one scenario");
+      notes.error(*second.root, "a second document begins here; a file holds one " + rules.noun);
       return std::nullopt;
     }
     return first;

@@ -1,4 +1,4 @@
-// A YAML document as the loader reads it: every node with its place, nothing interpreted. What YAML allows and a
+// A YAML document as the loaders read it: every node with its place, nothing interpreted. What YAML allows and a
 // scenario does not (aliases, tags, several documents, keys given twice) is refused here, for the whole document.
 #pragma once
 
@@ -56,8 +56,15 @@ class Notes {
   std::vector<base::Error> errors_, warnings_;
 };
 
+/// What kind of document it is.
+struct DocumentRules {
+  std::string noun = "scenario";          ///< as messages call it
+  std::string opening = "leafcutter: 1";  ///< how one begins
+  bool aliases = false;                   ///< *name stands for a copy of what &name was put before
+};
+
 /// The root of the document, or nothing (and errors in `notes`) when it cannot be read as a tree at all.
-std::optional<Node> parse_document(std::string_view text, Notes& notes);
+std::optional<Node> parse_document(std::string_view text, Notes& notes, const DocumentRules& rules = {});
 
 /// What was found, for messages: "\"x\"", "a list", "a mapping", "nothing".
 std::string describe(const Node& node);

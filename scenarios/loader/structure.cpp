@@ -1,6 +1,7 @@
 #include "scenarios/loader/structure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.hpp"
@@ -27,9 +28,16 @@ std::string hint(const std::string& word, const std::vector<std::string>& known)
   return "; known: " + base::join_names(known);
 }
 
+/// The names of a closed set, however many.
+std::string hint_of_all(const std::string& word, const std::vector<std::string>& known) {
+  if (const auto near = near_name(word, known)) return "; did you mean " + quoted(*near) + "?";
+  return "; known: " + base::join_names(known);
+}
+
 class Checker {
  public:
-  explicit Checker(Notes& notes) : notes_(notes) {}
+  Checker(const Vocabulary& vocabulary, Notes& notes)
+      : vocabulary_(vocabulary), paths_(vocabulary.places == Vocabulary::Places::paths), notes_(notes) {}
 
   void check_shape(const Node& node, const Shape& shape, const Spot& spot) {
     for (std::size_t i = 0; i < node.keys.size(); ++i) check_entry(node, i, shape, spot);
@@ -40,12 +48,12 @@ class Checker {
     };
     for (const auto& key : shape.keys)
       if (key.required && node.find(key.name) == nullptr && misspelt.count(key.name) == 0)
-        notes_.error(node, spot.what + " lacks \"" + key.name + "\": " + key.about);
+        notes_.error(node, about(spot) + " lacks \"" + key.name + "\": " + key.about);
     if (!shape.one_of.empty() && !hopeful(shape.one_of)) check_one_of(node, shape, spot);
     if (!shape.some_of.empty() && !hopeful(shape.some_of) &&
         std::none_of(shape.some_of.begin(), shape.some_of.end(),
                      [&](const auto& key) { return node.find(key) != nullptr; }))
-      notes_.error(node, spot.what + " says nothing: it needs at least one of " + base::join_names(shape.some_of));
+      notes_.error(node, about(spot) + " says nothing: it needs at least one of " + base::join_names(shape.some_of));
   }
 
  private:
@@ -64,7 +72,8 @@ class Checker {
     if (key == nullptr) {
       if (!shape.others.empty()) return;  // an attribute path; what follows knows which there are
       if (!name.text.empty())
-        notes_.error(name, "unknown key " + describe(name) + " in " + spot.what + hint(name.text, shape.key_names()));
+        notes_.error(name,
+                     "unknown key " + describe(name) + " in " + inside(spot) + hint(name.text, shape.key_names()));
       return;
     }
     const bool belongs =
@@ -75,10 +84,20 @@ class Checker {
                                    [&](const auto& other) { return node.find(other) != nullptr; });
     if (!belongs && known)
       notes_.error(name,
-                   quoted(name.text) + " in " + spot.what + " goes only with " + base::join_names(key->only_with));
-    const bool top = &shape == &shapes().front();
-    check(node.items[i], key->form, {quoted(name.text) + (top ? "" : " of " + spot.what), spot.number});
+                   quoted(name.text) + " in " + inside(spot) + " goes only with " + base::join_names(key->only_with));
+    const bool top = &shape == &vocabulary_.shapes.front();
+    if (paths_)
+      check(node.items[i], key->form, {spot.what + (spot.what.empty() ? "" : ".") + name.text, ""});
+    else
+      check(node.items[i], key->form, {quoted(name.text) + (top ? "" : " of " + spot.what), spot.number});
   }
+
+  /// "service "shop"" or "phases[0]: it", before what is said of it.
+  std::string about(const Spot& spot) const {
+    if (!paths_) return spot.what;
+    return spot.what.empty() ? "the document" : spot.what + ": it";
+  }
+  std::string inside(const Spot& spot) const { return spot.what.empty() ? "the document" : spot.what; }
 
   void check_one_of(const Node& node, const Shape& shape, const Spot& spot) {
     std::vector<std::string> given;
@@ -88,19 +107,21 @@ class Checker {
         given.push_back(key.text);
         if (given.size() == 2) second = &key;
       }
-    if (given.empty()) notes_.error(node, spot.what + " needs one of " + base::join_names(shape.one_of));
+    if (given.empty()) notes_.error(node, about(spot) + " needs one of " + base::join_names(shape.one_of));
     if (second != nullptr)
-      notes_.error(*second, spot.what + " has " + base::join_names(given) + ", but only one of them can be");
+      notes_.error(*second, about(spot) + " has " + base::join_names(given) + ", but only one of them can be");
   }
 
   void wrong(const Node& node, const Form& form, const Spot& spot) {
     if (node.reported) return;
-    const bool quoted_number = form.kind == Kind::integer && node.is_scalar() && !node.plain;
-    notes_.error(node, spot.what + ": expected " + expected(form) + ", found " +
+    const bool quoted_number = (form.kind == Kind::integer || form.kind == Kind::number) && node.is_scalar() &&
+                               !node.plain && number_in(node.text);
+    notes_.error(node, inside(spot) + ": expected " + vocabulary_.expected(form) + ", found " +
                            (quoted_number ? "the text " + describe(node) + "; leave out the quotes" : describe(node)));
   }
 
   void check(const Node& node, const Form& form, const Spot& spot) {
+    if (form.nullable && node.kind == Node::Kind::null && !node.reported) return;
     switch (form.kind) {
       case Kind::any: return;
       case Kind::list: return check_list(node, form, spot);
@@ -110,7 +131,10 @@ class Checker {
         return;
       case Kind::shape:
         if (!node.is_map()) return wrong(node, form, spot);
-        return check_shape(node, shape(form.noun), spot);
+        return check_shape(node, vocabulary_.shape(form.noun), spot);
+      case Kind::tagged:
+        if (!node.is_map()) return wrong(node, form, spot);
+        return check_tagged(node, form, spot);
       case Kind::either: return check_either(node, form, spot);
       default:
         if (!node.is_scalar()) return wrong(node, form, spot);
@@ -137,6 +161,16 @@ class Checker {
         if (!number || *number < form.least || *number > form.most) wrong(node, form, spot);
         return;
       }
+      case Kind::number: {
+        const auto number = node.plain ? number_in(node.text) : std::nullopt;
+        if (!number || !std::isfinite(*number) || *number < form.from || *number > form.to ||
+            (form.above && *number == form.from))
+          wrong(node, form, spot);
+        return;
+      }
+      case Kind::pattern:
+        if (!regex_search(form.words.front(), node.text)) wrong(node, form, spot);
+        return;
       case Kind::duration: return check_duration(node, form, spot);
       case Kind::regex:
         if (const auto checked = check_regex(node.text); !checked)
@@ -175,7 +209,8 @@ class Checker {
   }
 
   /// "step 2.1", "property \"an order is announced\"", "item 2 of \"needs\" of service \"shop\"".
-  static Spot element(const Node& node, std::size_t index, const Form& form, const Spot& spot) {
+  Spot element(const Node& node, std::size_t index, const Form& form, const Spot& spot) const {
+    if (paths_) return {spot.what + "[" + std::to_string(index) + "]", ""};
     const auto number = (spot.number.empty() ? "" : spot.number + ".") + std::to_string(index + 1);
     if (form.kind == Kind::list) return {"branch " + number, number};
     if (form.kind == Kind::shape || (form.kind == Kind::either && node.is_map())) {
@@ -198,12 +233,17 @@ class Checker {
       if (!good) {
         Form wanted;
         wanted.kind = form.keys;
-        notes_.error(key, "key of " + spot.what + ": expected " + expected(wanted) + ", found " + describe(key));
+        notes_.error(key,
+                     "key of " + spot.what + ": expected " + vocabulary_.expected(wanted) + ", found " + describe(key));
       }
       const auto& value = form.parts[0];
       const auto noun = value.kind == Kind::shape    ? value.noun
                         : value.kind == Kind::either ? value.parts.back().noun
                                                      : "";
+      if (paths_) {
+        check(node.items[i], value, {spot.what + "." + key.text, ""});
+        continue;
+      }
       const auto of = spot.what.starts_with("\"services\"") ? "" : " of " + owner(spot.what);
       check(node.items[i], value,
             noun.empty() ? Spot{quoted(key.text) + " in " + spot.what, ""}
@@ -217,6 +257,25 @@ class Checker {
     return at == std::string::npos ? what : what.substr(at + 4);
   }
 
+  /// Which shape it has is said by one of its keys.
+  void check_tagged(const Node& node, const Form& form, const Spot& spot) {
+    const auto* tag = node.find(form.noun);
+    if (tag == nullptr) {
+      for (const auto& key : node.keys)
+        if (near_name(key.text, {form.noun}))
+          return notes_.error(key,
+                              "unknown key " + describe(key) + " in " + inside(spot) + hint(key.text, {form.noun}));
+      return notes_.error(node, about(spot) + " lacks \"" + form.noun + "\": one of " + base::join_names(form.words));
+    }
+    const Spot at{spot.what.empty() ? form.noun : spot.what + "." + form.noun, ""};
+    const auto found = std::find(form.words.begin(), form.words.end(), tag->text);
+    if (tag->is_scalar() && found != form.words.end())
+      return check_shape(node, vocabulary_.shape(form.parts[static_cast<std::size_t>(found - form.words.begin())].noun),
+                         spot);
+    if (tag->reported) return;
+    notes_.error(*tag, at.what + ": unknown " + form.noun + " " + describe(*tag) + hint_of_all(tag->text, form.words));
+  }
+
   void check_either(const Node& node, const Form& form, const Spot& spot) {
     for (const auto& part : form.parts) {
       const auto wanted = part.kind == Kind::list                              ? Node::Kind::list
@@ -227,10 +286,18 @@ class Checker {
     wrong(node, form, spot);
   }
 
+  const Vocabulary& vocabulary_;
+  bool paths_;
   Notes& notes_;
 };
 
 }  // namespace
+
+void check_against(const Vocabulary& vocabulary, const std::string& shape, const Node& node, const std::string& place,
+                   Notes& notes) {
+  if (!node.is_map()) return notes.error(node, place + ": expected a mapping, found " + describe(node));
+  Checker(vocabulary, notes).check_shape(node, vocabulary.shape(shape), {place, ""});
+}
 
 bool check_structure(const Node& document, Notes& notes) {
   if (!document.is_map()) {
@@ -247,7 +314,7 @@ bool check_structure(const Node& document, Notes& notes) {
       return false;
     }
   }
-  Checker(notes).check_shape(document, shape("document"), {"the document", ""});
+  check_against(vocabulary(), "document", document, "the document", notes);
   return true;
 }
 

@@ -1,0 +1,91 @@
+// leafcutter proxy: stand-alone proxies under the faults of a Run document.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "commands/commands.hpp"
+#include "commands/output.hpp"
+#include "commands/proxy_session.hpp"
+#include "node/runs/loader.hpp"
+#include "scenarios/verdict.hpp"
+
+namespace leafcutter::commands {
+namespace {
+
+namespace exit_codes = scenarios::exit_codes;
+namespace runs = node::runs;
+
+constexpr const char* proxy_footer =
+    "RUN is a Run document, YAML or JSON: proxies, and the phases in which faults act on them. See docs/proxy.md;\n"
+    "`leafcutter schema run` prints its JSON Schema, docs/run-reference.md has every key.\n"
+    "\n"
+    "Exit status: 0 the last phase has ended, or SIGTERM came; 2 the document, an option or an address is wrong, and\n"
+    "nothing was run; 3 something could not be written; 130 interrupted.";
+
+struct ProxyOptions {
+  std::string file, journal, format = "auto";
+  std::optional<std::uint64_t> seed;
+  unsigned threads = 1;
+  bool watch = false;
+};
+
+std::unique_ptr<ProxyView> view_for(const ProxyOptions& options, runs::Time start) {
+  const bool terminal = is_terminal(STDOUT_FILENO);
+  if (options.format == "json" || (options.format == "auto" && !terminal)) return make_record_view(start);
+  if (!terminal) return make_text_view(start);
+  return make_dashboard(start, std::getenv("NO_COLOR") == nullptr);
+}
+
+int run_proxy(const ProxyOptions& options) {
+  Interrupts interrupts;  // before the engine's threads
+  std::unique_ptr<runs::FileWatch> watch;
+  if (options.watch) {
+    // Before the document is read: what is changed from then on is seen.
+    auto watching = runs::FileWatch::start(options.file);
+    if (!watching) return fail(watching.error());
+    watch = std::move(*watching);
+  }
+  auto loaded = runs::load_run_file(options.file);
+  for (const auto& error : loaded.errors) print_error(error);
+  for (const auto& warning : loaded.warnings) print_warning(warning);
+  if (!loaded.run) return exit_codes::bad_input;
+  std::unique_ptr<runs::JournalFile> journal;
+  if (!options.journal.empty()) {
+    auto created = runs::JournalFile::create(options.journal);
+    if (!created) return fail(created.error());
+    journal = std::move(*created);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  runs::RunnerOptions runner_options{options.seed, options.threads, {}, start};
+  if (journal)
+    runner_options.hook = [start, file = journal.get()](const node::proxy::Event& event) {
+      file->append(runs::event_record(event, start));
+    };
+  auto runner = runs::Runner::start(std::move(*loaded.run), std::move(runner_options));
+  if (!runner) return fail(runner.error());
+  const auto view = view_for(options, start);
+  return run_proxy_session({**runner, *view, journal.get(), watch.get(), interrupts, options.file, start});
+}
+
+}  // namespace
+
+void add_proxy(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("proxy", "stand-alone network proxies under the faults of a Run document");
+  auto options = std::make_shared<ProxyOptions>();
+  command->footer(proxy_footer);
+  command->add_option("RUN", options->file, "the Run document (.yaml, .yml or .json)")->required();
+  command->add_option("--seed", options->seed, "of every random choice (default: the document's, or 0)")
+      ->type_name("N");
+  command->add_option("--journal", options->journal, "write every decision to this new file (NDJSON)")
+      ->type_name("FILE");
+  command->add_flag("--watch", options->watch, "load the document again when it changes");
+  command->add_option("--threads", options->threads, "that carry bytes")->check(CLI::Range(1, 64))->type_name("N");
+  command->add_option("--format", options->format, "auto: a dashboard on a terminal, NDJSON elsewhere")
+      ->check(CLI::IsMember({"auto", "text", "json"}))
+      ->capture_default_str();
+  command->callback([options, &context] { context.exit_code = run_proxy(*options); });
+}
+
+}  // namespace leafcutter::commands

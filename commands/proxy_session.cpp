@@ -1,0 +1,119 @@
+#include "commands/proxy_session.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "commands/output.hpp"
+#include "node/runs/loader.hpp"
+#include "scenarios/verdict.hpp"
+
+namespace leafcutter::commands {
+namespace {
+
+namespace runs = node::runs;
+using runs::Time;
+
+class SessionLoop {
+ public:
+  explicit SessionLoop(const ProxySession& session) : s_(session) {}
+
+  int run() {
+    const auto& runner = s_.runner;
+    record(runs::run_started_record(runner.run(), {s_.file, runner.seed(), runner.endpoints()}));
+    seen_ = s_.view.started(runner, s_.file) && seen_;
+    announce_phase(clock());
+    auto end = ProxyEnd::completed;
+    auto tick = clock();
+    while (seen_ && status_.ok()) {
+      const auto now = clock();
+      step(now);
+      if (runner.point().finished) break;
+      if (now >= tick) {
+        seen_ = s_.view.progress(s_.runner, now) && seen_;
+        if (s_.journal != nullptr) s_.journal->flush();
+        tick = now + s_.view.interval();
+      }
+      wait_until(std::min(tick, runner.deadline().value_or(tick)));
+      if (s_.interrupts.seen()) {
+        end = s_.interrupts.number() == SIGTERM ? ProxyEnd::terminated : ProxyEnd::interrupted;
+        break;
+      }
+      if (s_.watch != nullptr && s_.watch->changed()) reload(clock());
+    }
+    return finish(end);
+  }
+
+ private:
+  static Time clock() { return std::chrono::steady_clock::now(); }
+
+  void record(const std::string& line) {
+    if (s_.journal != nullptr) s_.journal->append(line);
+  }
+
+  void announce_phase(Time now) {
+    const auto& runner = s_.runner;
+    record(runs::phase_started_record(runner.run(), runner.point(), now, s_.start, runner.started()));
+    seen_ = s_.view.phase(runner, now) && seen_;
+  }
+
+  void step(Time now) {
+    const auto changed = s_.runner.advance(now);
+    if (!changed)
+      status_ = changed.error();
+    else if (*changed && !s_.runner.point().finished)
+      announce_phase(now);
+  }
+
+  void wait_until(Time deadline) {
+    std::array<pollfd, 2> items{{{s_.interrupts.fd(), POLLIN, 0}, {-1, POLLIN, 0}}};
+    if (s_.watch != nullptr) items[1].fd = s_.watch->fd();
+    const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(deadline - clock()));
+    const timespec timeout{static_cast<time_t>(left.count() / 1'000'000'000), left.count() % 1'000'000'000};
+    if (::ppoll(items.data(), items.size(), &timeout, nullptr) > 0 && items[0].revents != 0)
+      s_.interrupts.wait(std::chrono::milliseconds(0));
+  }
+
+  /// A bad edit changes nothing.
+  void reload(Time now) {
+    auto loaded = runs::load_run_file(s_.file);
+    if (loaded.run && loaded.run->digest == s_.runner.run().digest) return;
+    if (!loaded.run) return refuse(loaded.errors, now);
+    for (const auto& warning : loaded.warnings) print_warning(warning);
+    const auto changed = s_.runner.replace(std::move(*loaded.run), now);
+    if (!changed) return refuse({changed.error()}, now);
+    record(runs::reloaded_record(s_.runner.run(), s_.runner.endpoints(), now - s_.start, *changed));
+    seen_ = s_.view.reloaded(s_.runner, now, *changed) && seen_;
+    announce_phase(now);
+  }
+
+  void refuse(const std::vector<base::Error>& errors, Time now) {
+    record(runs::reload_failed_record(errors, now - s_.start));
+    seen_ = s_.view.reload_failed(errors, now) && seen_;
+  }
+
+  int finish(ProxyEnd end) {
+    s_.runner.end();
+    const auto now = clock();
+    record(run_completed_record(s_.runner, now, s_.start, end));
+    const bool shown = seen_ && s_.view.ended(s_.runner, now, end);
+    int code = end == ProxyEnd::interrupted ? scenarios::exit_codes::interrupted : 0;
+    if (!status_) code = fail(status_.error());
+    if (!shown) code = scenarios::exit_codes::inconclusive;
+    if (s_.journal != nullptr)
+      if (const auto closed = s_.journal->close(); !closed) code = fail(closed.error());
+    return code;
+  }
+
+  const ProxySession& s_;
+  bool seen_ = true;
+  base::Status status_ = base::ok();
+};
+
+}  // namespace
+
+int run_proxy_session(const ProxySession& session) { return SessionLoop(session).run(); }
+
+}  // namespace leafcutter::commands

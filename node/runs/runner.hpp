@@ -1,0 +1,68 @@
+// Carries a Run out on an engine: its proxies as links, its phases one after the other. Thin: what comes when is
+// decided in run.hpp, what happens to bytes in the engine. To be called from one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/proxy/engine.hpp"
+#include "node/runs/records.hpp"
+#include "node/runs/run.hpp"
+
+namespace leafcutter::node::runs {
+
+struct RunnerOptions {
+  std::optional<std::uint64_t> seed;  ///< instead of the document's
+  unsigned threads = 1;
+  proxy::EventHook hook = {};
+  Time start = std::chrono::steady_clock::now();  ///< of the first phase
+};
+
+class Runner {
+ public:
+  /// Every proxy listens when it returns, under the faults of the first phase. Errors: bad_input at the place in the
+  /// document (a port in use, a name that cannot be resolved to listen on).
+  static base::Expected<std::unique_ptr<Runner>> start(Run run, RunnerOptions options);
+
+  const Run& run() const { return run_; }
+  std::uint64_t seed() const { return seed_; }
+  const std::vector<Endpoint>& endpoints() const { return endpoints_; }
+  Time started() const { return started_; }
+  /// Where it stands, as of the last advance().
+  const PhasePoint& point() const { return point_; }
+  proxy::Engine& engine() { return *engine_; }
+
+  /// Brings the phase of that moment into force. True when it is another one than before.
+  base::Expected<bool> advance(Time now);
+  /// When to call advance() next; nothing: no phase ends by itself.
+  std::optional<Time> deadline() const;
+
+  /// Another document instead: its first phase begins now. Proxies that are the same in both keep their connections;
+  /// the seed stays. On failure the old one goes on where it was. The number of proxies that had to be opened or
+  /// closed.
+  base::Expected<std::size_t> replace(Run next, Time now);
+
+  /// Ends every connection; the hook has seen every event when it returns.
+  void end();
+  /// Of all links, those that are gone included.
+  Totals totals() const;
+  std::uint64_t dropped_records() const;
+
+ private:
+  Runner() = default;
+  base::Status open(const ProxySpec& spec, const Run& run);
+  void close(const std::string& name);
+  base::Status exchange_proxies(const Run& next, std::size_t& changed);
+
+  Run run_;
+  std::uint64_t seed_ = 0;
+  std::unique_ptr<proxy::Engine> engine_;
+  std::vector<Endpoint> endpoints_;
+  Time started_{};
+  PhasePoint point_;
+  Totals gone_;
+};
+
+}  // namespace leafcutter::node::runs
