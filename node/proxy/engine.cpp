@@ -66,7 +66,7 @@ struct Engine::State {
   std::vector<Worker*> workers_of(const Link& link) const;
   void on_workers(const std::function<void(Worker&)>& command);
   enum class Change { faults, enabled, disabled };
-  void tell(const std::vector<std::shared_ptr<Link>>& changed, Change change);
+  base::Status tell(const std::vector<std::shared_ptr<Link>>& changed, Change change);
   base::Status listen_again(Link& link);
   void stop_listening(Link& link);
   void announce(const Link& link, EventKind kind, std::string detail = {});
@@ -128,12 +128,16 @@ ArmedSetPtr Engine::State::armed(Link& link, FaultSet set) {
   return link.set;
 }
 
-/// Brings the state of links to the workers: each changes all of them in one step.
-void Engine::State::tell(const std::vector<std::shared_ptr<Link>>& changed, Change change) {
+/// Brings the state of links to the workers: each changes all of them in one step. An error: one that should listen
+/// again does not; that is announced, too.
+base::Status Engine::State::tell(const std::vector<std::shared_ptr<Link>>& changed, Change change) {
+  base::Status listens = base::ok();
   for (const auto& link : changed)
     if (link->should_listen() && !link->listening)
-      if (const auto status = listen_again(*link); !status)
+      if (const auto status = listen_again(*link); !status) {
         announce(*link, EventKind::listening_failed, status.error().message);
+        listens = status;
+      }
   on_workers([&](Worker& worker) {
     for (const auto& link : changed) {
       // Before what follows from it.
@@ -141,12 +145,13 @@ void Engine::State::tell(const std::vector<std::shared_ptr<Link>>& changed, Chan
         worker.emit(link_record(*link, EventKind::faults_replaced));
       const auto found = worker.links().find(link.get());
       if (found == worker.links().end()) continue;
-      found->second->apply(link->set, link->should_listen());
+      found->second->apply(link->set, link->should_listen() && link->listening);
       if (change == Change::disabled) found->second->end_all();
     }
   });
   for (const auto& link : changed)
     if (!link->should_listen() && link->listening) stop_listening(*link);
+  return listens;
 }
 
 base::Status Engine::State::listen_again(Link& link) {
@@ -155,7 +160,9 @@ base::Status Engine::State::listen_again(Link& link) {
   for (const auto& fd : link.listeners)
     if (::listen(fd.get(), listen_backlog) != 0) {
       link.listening = false;
-      return base::system_error("listen on " + link.listen_text, errno);
+      auto error = base::system_error("listen on " + link.listen_text, errno);
+      if (errno == EADDRINUSE) error.code = base::ErrorCode::conflict;
+      return error;
     }
   return base::ok();
 }
@@ -289,7 +296,7 @@ base::Status Engine::set_faults(std::map<std::string, FaultSet> sets) {
   }
   auto next = sets.begin();
   for (const auto& link : changed) state_->armed(*link, std::move((next++)->second));
-  state_->tell(changed, State::Change::faults);
+  (void)state_->tell(changed, State::Change::faults);
   return base::ok();
 }
 
@@ -308,8 +315,11 @@ base::Status Engine::set_enabled(const std::string& name, bool enabled) {
     const std::lock_guard lock((*link)->mutex);
     (*link)->enabled = enabled;
   }
-  state_->tell({*link}, enabled ? State::Change::enabled : State::Change::disabled);
-  return base::ok();
+  const auto listens = state_->tell({*link}, enabled ? State::Change::enabled : State::Change::disabled);
+  if (listens || !enabled) return base::ok();
+  const std::lock_guard lock((*link)->mutex);
+  (*link)->enabled = false;
+  return listens.error();
 }
 
 base::Expected<LinkStats> Engine::stats(const std::string& name) const {
@@ -333,6 +343,8 @@ base::Expected<LinkStats> Engine::stats(const std::string& name) const {
   stats.accept_failures = counters.accept_failures;
   stats.bytes_to_upstream = counters.bytes[0];
   stats.bytes_to_client = counters.bytes[1];
+  stats.bytes_from_client = counters.received[0];
+  stats.bytes_from_upstream = counters.received[1];
   stats.datagrams_to_upstream = counters.datagrams[0];
   stats.datagrams_to_client = counters.datagrams[1];
   stats.spliced_bytes = counters.spliced;

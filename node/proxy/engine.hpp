@@ -74,7 +74,8 @@ class Engine {
   /// As given, with ids filled in.
   base::Expected<FaultSet> faults(const std::string& name) const;
 
-  /// Disabled: refuses connections, ends open ones, keeps the port.
+  /// Disabled: refuses connections, ends open ones, keeps the port. Enabling fails, and changes nothing, when somebody
+  /// else has come to listen there.
   base::Status set_enabled(const std::string& name, bool enabled);
 
   base::Expected<LinkStats> stats(const std::string& name) const;

@@ -89,7 +89,8 @@ struct LinkStats {
   std::uint64_t strikes = 0;
   std::uint64_t discarded = 0;
   std::uint64_t accept_failures = 0;
-  std::uint64_t bytes_to_upstream = 0, bytes_to_client = 0;  ///< delivered; current, not only of closed connections
+  std::uint64_t bytes_to_upstream = 0, bytes_to_client = 0;      ///< delivered; current, not only of closed connections
+  std::uint64_t bytes_from_client = 0, bytes_from_upstream = 0;  ///< TCP: read, delivered or not
   std::uint64_t datagrams_to_upstream = 0, datagrams_to_client = 0;
   std::uint64_t spliced_bytes = 0;
   std::uint64_t held_bytes = 0, held_bytes_peak = 0;  ///< of the memory budget

@@ -88,7 +88,8 @@ Complaint bad_distribution(const Distribution& time) { return std::visit(Distrib
 struct EffectCheck {
   Transport transport;
   Complaint operator()(const Latency& e) const {
-    return first_of({bad_distribution(e.time), e.cap ? bad_time("cap", *e.cap) : Complaint{}});
+    return first_of(
+        {bad_distribution(e.time), e.cap ? bad_time("cap", *e.cap) : Complaint{}, bad_time("spread", e.spread)});
   }
   Complaint operator()(const Jitter& e) const {
     if (e.min > e.max) return "min: greater than max; exchange them";
@@ -104,7 +105,9 @@ struct EffectCheck {
   Complaint operator()(const Blackhole& e) const {
     if (transport == Transport::udp && e.close_when_removed)
       return "close_when_removed: a datagram link has nothing to close";
-    return {};
+    if (!e.close_after) return {};
+    if (transport == Transport::udp) return "close_after: a datagram link has nothing to close";
+    return bad_time("close_after", *e.close_after);
   }
   Complaint operator()(const Corrupt& e) const {
     if (e.flips.empty() && e.random_bits == 0) return "random_bits: 0 bits and no flips: nothing would be corrupted";

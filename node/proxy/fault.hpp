@@ -78,6 +78,7 @@ struct Latency {
   Distribution time = FixedTime{};
   Draw draw = Draw::each_chunk;
   std::optional<Duration> cap = {};  ///< a longer draw becomes this
+  Duration spread{0};                ///< evenly up to that much is added to a draw or taken from it, down to 0
   bool operator==(const Latency&) const = default;
 };
 
@@ -110,6 +111,8 @@ struct Blackhole {
   };
   Mode mode = Mode::stall;
   bool close_when_removed = false;  ///< end the connection when the fault goes, as nothing sensible can follow
+  /// TCP: the connection ends that long after activation or accepting, whichever is later; traffic does not re-arm it.
+  std::optional<Duration> close_after = {};
   bool operator==(const Blackhole&) const = default;
 };
 

@@ -20,6 +20,11 @@ class LatencyDraw {
   Duration next() {
     if (latency_.draw != Latency::Draw::each_chunk && drawn_) return *drawn_;
     auto delay = draws_.duration(latency_.time);
+    if (latency_.spread.count() > 0) {
+      const auto spread = latency_.spread.count();
+      const auto drawn = draws_.below(2 * static_cast<std::uint64_t>(spread) + 1);
+      delay = std::max(Duration{0}, delay + Duration{static_cast<Duration::rep>(drawn) - spread});
+    }
     if (latency_.cap) delay = std::min(delay, *latency_.cap);
     drawn_ = delay;
     return delay;

@@ -18,7 +18,8 @@ namespace leafcutter::node::proxy {
 struct LinkCounters {
   std::atomic<std::uint64_t> accepted{0}, active{0}, connected{0}, connect_failed{0}, closed{0};
   std::atomic<std::uint64_t> struck_connections{0}, strikes{0}, discarded{0}, accept_failures{0};
-  std::atomic<std::uint64_t> bytes[2]{}, datagrams[2]{};  ///< by direction
+  std::atomic<std::uint64_t> bytes[2]{}, datagrams[2]{};  ///< delivered, by direction
+  std::atomic<std::uint64_t> received[2]{};               ///< bytes that came in, by direction
   std::atomic<std::uint64_t> spliced{0};
 };
 

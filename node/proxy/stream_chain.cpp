@@ -24,6 +24,11 @@ bool closes_when_removed(const ArmedFault& fault) {
   return hole != nullptr && hole->close_when_removed;
 }
 
+/// The same fault with other values: it has not been removed.
+bool succeeds(const ArmedFault& after, const ArmedFault& before) {
+  return after.fault.id == before.fault.id && after.fault.effect.index() == before.fault.effect.index();
+}
+
 }  // namespace
 
 DrawKey StreamChain::key_of(const ArmedFault& fault) const {
@@ -46,9 +51,7 @@ std::optional<StreamChain::Slot> StreamChain::make_slot(const ArmedFaultPtr& fau
 /// A fault whose values changed goes on counting where it was.
 void StreamChain::inherit(Slot& slot, const std::vector<Slot>& before) const {
   for (const auto& old : before)
-    if (old.stage && old.fault->fault.id == slot.fault->fault.id &&
-        old.fault->fault.effect.index() == slot.fault->fault.effect.index())
-      slot.stage->count_from(old.stage->counted());
+    if (old.stage && succeeds(*slot.fault, *old.fault)) slot.stage->count_from(old.stage->counted());
 }
 
 /// Which of the new places each slot keeps. Those kept stand in the old order, so that no bytes overtake others.
@@ -94,7 +97,11 @@ void StreamChain::replace(const std::vector<ArmedFaultPtr>& faults, Time now) {
       next = *places[old];
       after[next] = std::move(slots_[old]);
     } else {
-      close = close || closes_when_removed(*slots_[old].fault);
+      const auto& gone = *slots_[old].fault;
+      const bool changed = std::any_of(after.begin(), after.end(), [&](const std::optional<Slot>& slot) {
+        return slot && slot->fault && succeeds(*slot->fault, gone);
+      });
+      close = close || (!changed && closes_when_removed(gone));
       released[next].push_back(slots_[old].stage->release());
     }
   }

@@ -18,6 +18,7 @@ std::optional<Duration> rule_time(const Effect& effect) {
     return reset->after;
   if (const auto* half = std::get_if<HalfOpen>(&effect)) return half->after;
   if (const auto* cut = std::get_if<Cut>(&effect)) return cut->after;
+  if (const auto* hole = std::get_if<Blackhole>(&effect)) return hole->close_after;
   return std::nullopt;
 }
 
@@ -324,6 +325,8 @@ void StreamConnection::run_rules() {
     else if (const auto* half = std::get_if<HalfOpen>(&effect))
       vanish(half->gone);
     else if (const auto* cut = std::get_if<Cut>(&effect); cut != nullptr && cut->ending == Ending::close)
+      end_by(fault, std::nullopt);
+    else if (std::holds_alternative<Blackhole>(effect))
       end_by(fault, std::nullopt);
     else
       end_by(fault, Side::both);

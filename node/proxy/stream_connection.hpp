@@ -112,6 +112,7 @@ class StreamConnection final : public Pumped,
   Step took(Way& way, long count, int error);
   std::size_t allowance(const Way& way) const;
   void delivered(Way& way, std::size_t bytes, bool spliced = false);
+  void came_in(Way& way, std::size_t bytes);
   void collect_back(Way& way);
   void deliver_back(Way& way);
   void account(Way& way);

@@ -155,6 +155,11 @@ void StreamConnection::delivered(Way& way, std::size_t bytes, bool spliced) {
   if (spliced) counters.spliced.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void StreamConnection::came_in(Way& way, std::size_t bytes) {
+  way.read += bytes;
+  shared().counters.received[static_cast<std::size_t>(way.direction)].fetch_add(bytes, std::memory_order_relaxed);
+}
+
 /// Bytes that a filter sends back go out the other way.
 void StreamConnection::collect_back(Way& way) {
   auto& other = &way == &up_ ? down_ : up_;
@@ -197,7 +202,7 @@ StreamConnection::Step StreamConnection::take_spliced(Way& way, std::size_t most
   const auto wanted = std::min<std::size_t>(most, PipePool::pipe_bytes);
   const auto count = pipe->fill_from(way.from->fd.get(), wanted);
   if (count <= 0) return took(way, count, errno);
-  way.read += static_cast<std::uint64_t>(count);
+  came_in(way, static_cast<std::size_t>(count));
   way.bulk = static_cast<std::size_t>(count) >= bulk_bytes / 2;
   way.pipe = std::move(pipe);
   return Step::moved;
@@ -222,7 +227,8 @@ StreamConnection::Step StreamConnection::take_held(Way& way, std::size_t most) {
   Chunk chunk;
   chunk.pipe = std::move(pipe);
   chunk.size = size;
-  chunk.offset = std::exchange(way.read, way.read + size);
+  chunk.offset = way.read;
+  came_in(way, size);
   chunk.arrived = worker().refresh();
   way.chain->push(std::move(chunk), worker().now());
   return Step::moved;
@@ -242,7 +248,8 @@ StreamConnection::Step StreamConnection::take_copied(Way& way, std::size_t most)
   const auto size = static_cast<std::size_t>(count);
   if (size < room.size() && !way.from->hung) way.from->readable = false;
   way.bulk = size >= std::min(bulk_bytes, room.size());
-  const auto offset = std::exchange(way.read, way.read + size);
+  const auto offset = way.read;
+  came_in(way, size);
   if (way.shut) return Step::moved;
   std::string_view bytes(room.data(), size);
   if (way.chain) {

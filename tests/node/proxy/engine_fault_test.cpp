@@ -234,6 +234,36 @@ TEST(EngineFaults, CutAfterATimeThoughTrafficFlows) {
   EXPECT_EQ(client.ending(), "ECONNRESET");
 }
 
+TEST(EngineFaults, ABlackholeMayCloseAfterATimeThoughTrafficFlows) {
+  Line line({fault(Blackhole{Blackhole::Mode::drop, true, 300ms}, Flow::to_client)});
+  const auto begin = Clock::now();
+  auto client = Peer::dial(line.address);
+  while (client.quiet_for(20ms) && client.try_send("x")) ASSERT_LT(Clock::now() - begin, 5s) << "re-armed by traffic";
+  EXPECT_GE(Clock::now() - begin, 300ms);
+  EXPECT_EQ(client.receive_all(), "");
+  EXPECT_EQ(client.ending(), "end");
+}
+
+TEST(EngineFaults, ABlackholeThatIsChangedIsNotOneThatIsRemoved) {
+  const auto hole = [](std::optional<Duration> after, double probability = 1) {
+    Selector selector;
+    selector.probability = probability;
+    return fault(Blackhole{Blackhole::Mode::drop, true, after}, selector, "hole");
+  };
+  for (const bool touched : {true, false}) {
+    Line line({hole(std::nullopt)});
+    auto client = Peer::dial(line.address);
+    client.send("x");
+    line.rig.set("l", {hole(60s)});
+    EXPECT_TRUE(client.quiet_for(100ms));
+    // With values by which it leaves this connection alone it has been removed from it.
+    line.rig.set("l", {hole(60s, touched ? 1 : 0), fault(Latency{})});
+    EXPECT_EQ(client.quiet_for(touched ? 100ms : 5s), touched);
+    line.rig.set("l", {});
+    EXPECT_EQ(client.ending(), "end");
+  }
+}
+
 TEST(EngineFaults, CutAndLimitLetExactlyTheirBytesThroughAndEndAsTheySay) {
   for (const auto ending : {Ending::close, Ending::reset}) {
     Line line({fault(Cut{{}, 100'000, ending}, Flow::to_client)});

@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "loopback.hpp"
+#include "node/proxy/socket_address.hpp"
 
 namespace leafcutter::node::proxy {
 namespace {
@@ -279,6 +280,27 @@ TEST(EngineStream, DisabledItRefusesAndEndsAndKeepsItsPort) {
   auto again = Peer::dial(address);
   again.send("y");
   EXPECT_EQ(again.receive(1), "y");
+}
+
+TEST(EngineStream, EnablingWhereSomebodyElseListensFailsAndChangesNothing) {
+  Rig rig;
+  Upstream upstream(echo);
+  const auto address = rig.link("l", upstream.address());
+  ASSERT_TRUE(rig.engine->set_enabled("l", false));
+  auto other = open_listener(literal_address(*parse_host_port(address, "test"))[0], SOCK_STREAM);
+  ASSERT_TRUE(other);
+  const auto refused = rig.engine->set_enabled("l", true);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::ErrorCode::conflict);
+  EXPECT_FALSE(rig.stats("l").enabled);
+  EXPECT_EQ(rig.await(EventKind::listening_failed, 1)[0].link, "l");
+  other->reset();
+  ASSERT_TRUE(rig.engine->set_enabled("l", true));
+  auto client = Peer::dial(address);
+  client.send("y");
+  EXPECT_EQ(client.receive(1), "y");
+  EXPECT_EQ(rig.stats("l").bytes_from_client, 1U);
+  EXPECT_EQ(rig.stats("l").bytes_from_upstream, 1U);
 }
 
 TEST(EngineStream, ARemovedLinkIsGone) {

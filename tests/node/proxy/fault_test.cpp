@@ -29,6 +29,9 @@ TEST(Faults, BadValuesAreNamedWithTheirPlaceAndWhatWouldDo) {
   EXPECT_THAT(complaint(Latency{UniformTime{5ms, 1ms}}), HasSubstr("time.min"));
   EXPECT_THAT(complaint(Latency{ParetoTime{0, 1ms}}), HasSubstr("time.shape"));
   EXPECT_THAT(complaint(Latency{FixedTime{-1ms}}), HasSubstr("negative"));
+  EXPECT_THAT(complaint(Latency{.spread = -1ms}), HasSubstr("spread: a negative duration"));
+  EXPECT_THAT(complaint(Blackhole{.close_after = -1ms}), HasSubstr("close_after: a negative duration"));
+  EXPECT_THAT(complaint(Blackhole{Blackhole::Mode::drop, false, 1s}, {}, Transport::udp), HasSubstr("close_after"));
   EXPECT_THAT(complaint(Cut{}), HasSubstr("after_bytes"));
   EXPECT_THAT(complaint(Slice{0}), HasSubstr("average_bytes"));
   EXPECT_THAT(complaint(HalfOpen{Side::both}), HasSubstr("gone"));

@@ -59,6 +59,29 @@ TEST(StreamChain, ACapBoundsTheTail) {
   EXPECT_EQ(rig.text().size(), 50u);
 }
 
+TEST(StreamChain, ASpreadIsAroundTheDrawAndNeverBelowZero) {
+  const auto delays = [](Latency latency) {
+    StreamRig rig({fault(latency)});
+    for (int i = 0; i < 200; ++i) {
+      rig.send("x");
+      rig.pass(1s);
+    }
+    std::vector<Duration> drawn;
+    for (const auto& line : rig.log.lines) drawn.push_back(line.delay);
+    std::sort(drawn.begin(), drawn.end());
+    return drawn;
+  };
+  const auto around = delays({.time = FixedTime{100ms}, .spread = 50ms});
+  EXPECT_GE(around.front(), 50ms);
+  EXPECT_LT(around.front(), 55ms);
+  EXPECT_GT(around.back(), 145ms);
+  EXPECT_LE(around.back(), 150ms);
+  EXPECT_NEAR(static_cast<double>(around[100].count()), 100e6, 15e6);
+  const auto below = delays({.time = FixedTime{10ms}, .spread = 90ms});
+  EXPECT_EQ(below[50], Duration{0}) << "four in nine are below";
+  EXPECT_GT(below[150], 10ms);
+}
+
 TEST(StreamChain, FirstBytesAreDelayedOnceAndThenNothingIsInTheWay) {
   StreamRig rig({fault(Latency{FixedTime{100ms}, Latency::Draw::first_bytes})});
   rig.send("a");
