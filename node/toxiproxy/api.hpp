@@ -1,0 +1,76 @@
+// Toxiproxy's HTTP interface (version 2.12): a request and the book of proxies become a reply, and what the engine is
+// told on the way. Knows HTTP's words, but no socket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/proxy/event.hpp"
+#include "node/toxiproxy/book.hpp"
+
+namespace leafcutter::node::toxiproxy {
+
+/// What we answer GET /version with: the version whose interface this is.
+constexpr const char* compatible_version = "2.12.0";
+
+struct HttpRequest {
+  std::string method, target;
+  std::string user_agent = {}, authorization = {};
+  std::string body = {};
+};
+
+struct HttpReply {
+  unsigned status = 200;
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::string body = {};
+  const std::string* header(const std::string& name) const;
+};
+
+/// The engine, as far as the interface has to do with it.
+class Links {
+ public:
+  virtual ~Links() = default;
+  virtual base::Expected<std::string> perform(const Operation& operation) = 0;
+  virtual proxy::EngineStats stats() const = 0;
+};
+
+struct ApiStats {
+  std::array<std::uint64_t, 6> replies{};  ///< by the first digit of their status
+};
+
+class Api {
+ public:
+  /// `token`: what `Authorization: Bearer` must say; empty: nobody is asked. `identity` makes request ids differ from
+  /// those of other processes.
+  Api(Links& links, std::string token, std::uint64_t identity);
+
+  HttpReply answer(const HttpRequest& request);
+  /// The same as POST /populate, for a file.
+  base::Status populate(std::string_view json, Notes& notes);
+  const Book& book() const { return book_; }
+
+ private:
+  HttpReply route(const HttpRequest& request);
+  HttpReply on_proxies(const HttpRequest& request);
+  HttpReply on_proxy(const HttpRequest& request, const std::string& name);
+  HttpReply on_toxics(const HttpRequest& request, const Proxy& proxy);
+  HttpReply on_toxic(const HttpRequest& request, const Proxy& proxy, const std::string& name);
+  HttpReply on_populate(const HttpRequest& request);
+  HttpReply on_reset();
+  /// The reply's body is written when it has been done.
+  template <class Body>
+  HttpReply carry_out(const base::Expected<Change>& change, unsigned status, Body body);
+  std::string next_request_id();
+
+  Links& links_;
+  std::string token_;
+  std::uint64_t identity_, requests_ = 0;
+  Book book_;
+  ApiStats stats_;
+  Notes notes_;  ///< of the request that is being answered
+};
+
+}  // namespace leafcutter::node::toxiproxy
