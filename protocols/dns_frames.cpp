@@ -28,6 +28,13 @@ std::optional<std::string> DnsFrameReader::take() {
   return message;
 }
 
+std::string DnsFrameReader::partial(std::size_t most) const {
+  auto begun = std::string(length_.begin(), length_.begin() + static_cast<std::ptrdiff_t>(length_bytes_));
+  begun.append(message_, 0, most);
+  begun.resize(std::min(begun.size(), most));
+  return begun;
+}
+
 base::Status DnsFrameReader::finish() const {
   if (!in_message()) return base::ok();
   const auto what = length_bytes_ < length_.size() ? std::string("the length of a message")

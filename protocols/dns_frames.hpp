@@ -22,6 +22,10 @@ class DnsFrameReader {
   /// The finished message without its length. Whatever came is handed out, also what is too short to be a message.
   std::optional<std::string> take();
 
+  /// What has come of a message that has not ended, its length first: at most that many bytes, and how many there are.
+  std::string partial(std::size_t most = std::string::npos) const;
+  std::size_t partial_bytes() const { return length_bytes_ + message_.size(); }
+
   bool in_message() const { return length_bytes_ > 0 && !complete_; }  ///< one has begun and not ended
 
   /// The end of the stream. Errors: protocol (in the middle of a message).

@@ -78,6 +78,19 @@ bool signs_dns_message(const DnsTtlField& field) {
   return field.type == dns_type::tsig || (field.type == dns_type::sig && field.covered_type == 0);
 }
 
+std::uint16_t first_dns_u16(std::string_view data) {
+  if (data.size() < 2) return 0xffff;
+  return static_cast<std::uint16_t>(static_cast<unsigned char>(data[0]) << 8 | static_cast<unsigned char>(data[1]));
+}
+
+base::Error signed_dns(const std::string& what) {
+  return {base::ErrorCode::unavailable,
+          what +
+              " of a DNS message that is signed as a whole (TSIG, SIG(0)) cannot be changed: its receiver would refuse "
+              "it; a failure or a delay can strike it",
+          {}};
+}
+
 }  // namespace
 
 base::Expected<DnsMessage> dns_failure(const DnsMessage& query, std::uint8_t rcode) {
@@ -141,13 +154,40 @@ base::Expected<DnsMessage> dns_addresses(const DnsMessage& query, const std::vec
 
 base::Expected<DnsMessage> dns_random_address(const DnsMessage& query, const std::array<std::uint8_t, 16>& random,
                                               std::uint32_t ttl, const DnsNegative& negative) {
+  return dns_addresses(query, dns_nobodys_addresses(random), ttl, negative);
+}
+
+std::vector<DnsAddress> dns_nobodys_addresses(const std::array<std::uint8_t, 16>& random) {
   DnsAddress v4, v6;
   for (const auto byte : random) v6.bytes += static_cast<char>(byte);
   v4.bytes = v6.bytes.substr(0, 4);
   v4.bytes[0] = static_cast<char>(198);
   v4.bytes[1] = static_cast<char>(18 | (random[1] & 1));
   v6.bytes.replace(0, 4, "\x20\x01\x0d\xb8");
-  return dns_addresses(query, {v4, v6}, ttl, negative);
+  return {v4, v6};
+}
+
+base::Expected<std::size_t> dns_replace_addresses(DnsMessage& answer, const std::vector<DnsAddress>& addresses) {
+  for (const auto& record : answer.additional)
+    if (signs_dns_message({0, record.type, first_dns_u16(record.data)})) return signed_dns("the addresses");
+  std::size_t changed = 0, next_v4 = 0, next_v6 = 0;
+  for (auto& record : answer.answers) {
+    const bool v4 = record.type == dns_type::a && record.data.size() == 4;
+    if (record.class_number != dns_class::in || !(v4 || (record.type == dns_type::aaaa && record.data.size() == 16)))
+      continue;
+    const auto fitting = std::count_if(addresses.begin(), addresses.end(), [&](const DnsAddress& address) {
+      return address.bytes.size() == record.data.size();
+    });
+    if (fitting == 0) continue;
+    auto& next = v4 ? next_v4 : next_v6;
+    auto skip = next++ % static_cast<std::size_t>(fitting);
+    const auto chosen = std::find_if(addresses.begin(), addresses.end(), [&](const DnsAddress& address) {
+      return address.bytes.size() == record.data.size() && skip-- == 0;
+    });
+    record.data = chosen->bytes;
+    ++changed;
+  }
+  return changed;
 }
 
 DnsMessage dns_truncate(DnsMessage answer) {
@@ -175,11 +215,7 @@ base::Expected<std::string> encode_dns_datagram(const DnsMessage& answer, std::s
 base::Expected<std::size_t> dns_set_ttls(std::string& message, std::uint32_t ttl) {
   const auto fields = dns_ttl_fields(message);
   if (!fields) return fields.error();
-  if (std::any_of(fields->begin(), fields->end(), signs_dns_message))
-    return base::Error{base::ErrorCode::unavailable,
-                       "the TTLs of a DNS message that is signed as a whole (TSIG, SIG(0)) cannot be changed: its "
-                       "receiver would refuse it; a failure or a delay can strike it",
-                       {}};
+  if (std::any_of(fields->begin(), fields->end(), signs_dns_message)) return signed_dns("the TTLs");
   auto expected = parse_dns(message);
   if (!expected) return expected.error();
   for (auto* section : {&expected->answers, &expected->authorities, &expected->additional}) {

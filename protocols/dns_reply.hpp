@@ -62,6 +62,13 @@ base::Expected<DnsMessage> dns_random_address(const DnsMessage& query, const std
 /// TC, and no records but the OPT record, which stays as it is.
 DnsMessage dns_truncate(DnsMessage answer);
 
+/// Puts `addresses` (IPv4 into A records, IPv6 into AAAA, in turn) in place of those in the answer section; how many
+/// records were changed. Errors: unavailable (signed as a whole, see dns_set_ttls); nothing is changed then.
+base::Expected<std::size_t> dns_replace_addresses(DnsMessage& answer, const std::vector<DnsAddress>& addresses);
+
+/// Two addresses of `random`, one of each family, that never belong to anybody.
+std::vector<DnsAddress> dns_nobodys_addresses(const std::array<std::uint8_t, 16>& random);
+
 /// The largest datagram that the sender of `query` takes: 512 bytes, or what its EDNS says.
 std::size_t dns_udp_limit(const DnsMessage& query);
 

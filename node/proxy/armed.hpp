@@ -52,11 +52,18 @@ using FindBucket = std::function<std::shared_ptr<SharedPacer>(const std::string&
 /// `set` has been checked. Faults of `before` that are in it unchanged are taken over.
 ArmedSetPtr arm(FaultSet set, const ArmedSet* before, const FindCounters& counters, const FindBucket& bucket);
 
+/// Bytes to the sender, from the filter of a fault. When the fault goes they are late no longer.
+struct BackPassage {
+  Passage passage;
+  ArmedFaultPtr by;
+};
+
 /// What a fault did, to whoever writes it down.
 struct Strike {
   std::uint64_t operation = 0, offset = 0, bytes = 0;
   Duration delay{0};
   std::string_view detail = {};
+  bool acted = true;  ///< false: said of bytes that a filter let through as they came
 };
 
 /// Hears of every decision of the faults of one connection.

@@ -14,7 +14,7 @@ class DatagramChain::Exit final : public DatagramExit {
     }
     chain_.hold({due, chain_.order_++, std::move(datagram), chain_.slots_[index_].fault.get()});
   }
-  void go_back(std::string bytes, Duration delay) override { chain_.back_.push_back({std::move(bytes), delay}); }
+  void go_back(Passage passage) override { chain_.back_.push_back({std::move(passage), chain_.slots_[index_].fault}); }
   void struck(const Strike& strike) override {
     chain_.sink_->struck(*chain_.slots_[index_].fault, chain_.context_.direction, strike);
   }

@@ -26,7 +26,7 @@ class DatagramExit {
  public:
   virtual ~DatagramExit() = default;
   virtual void go_on(Datagram datagram, Time due) = 0;
-  virtual void go_back(std::string bytes, Duration delay) = 0;
+  virtual void go_back(Passage passage) = 0;
   virtual void struck(const Strike& strike) = 0;
 };
 
@@ -63,7 +63,7 @@ class DatagramChain {
   /// Datagrams to be delivered now, in order.
   std::vector<std::string> take_out() { return std::exchange(out_, {}); }
   /// And those for the sender, from filters.
-  std::vector<Passage> take_back() { return std::exchange(back_, {}); }
+  std::vector<BackPassage> take_back() { return std::exchange(back_, {}); }
   std::optional<Time> wake() const;
   std::size_t cost() const;
   bool idle() const { return slots_.empty() && held_.empty(); }
@@ -95,7 +95,7 @@ class DatagramChain {
   std::uint64_t order_ = 0;
   std::size_t held_bytes_ = 0;
   std::vector<std::string> out_;
-  std::vector<Passage> back_;
+  std::vector<BackPassage> back_;
 };
 
 }  // namespace leafcutter::node::proxy

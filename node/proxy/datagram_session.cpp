@@ -145,13 +145,39 @@ void DatagramSession::deliver(Direction direction) {
   one.chain->pump(worker_.now());
   for (const auto& bytes : one.chain->take_out()) send(direction, bytes);
   const auto opposite = direction == Direction::to_upstream ? Direction::to_client : Direction::to_upstream;
-  for (auto& passage : one.chain->take_back()) {
-    if (passage.delay.count() == 0)
-      send(opposite, passage.bytes);
-    else
-      back_.push_back({worker_.now() + passage.delay, opposite, std::move(passage.bytes)});
-  }
+  for (auto& back : one.chain->take_back()) send_back(std::move(back), opposite);
   account(one);
+}
+
+/// What a filter answers, now or later; for that it is charged like all that waits.
+void DatagramSession::send_back(BackPassage back, Direction direction) {
+  auto& [passage, by] = back;
+  if (passage.delay.count() == 0) {
+    send(direction, passage.bytes);
+    return;
+  }
+  auto& shared = link_.shared();
+  const auto cost = passage.bytes.size() + datagram_overhead;
+  if (shared.held.load(std::memory_order_relaxed) + cost > shared.limits.memory_bytes) {
+    link_.discard(ordinal_, direction, passage.bytes.size(), "the link's memory is used up");
+    return;
+  }
+  shared.charge(0, cost);
+  back_.push_back({worker_.now() + passage.delay, direction, std::move(passage.bytes), std::move(by)});
+}
+
+void DatagramSession::send_back_due() {
+  const auto is_due = [&](const Back& back) {
+    return back.due <= worker_.now() ||
+           std::find(set_->faults.begin(), set_->faults.end(), back.by) == set_->faults.end();
+  };
+  const auto later = std::stable_partition(back_.begin(), back_.end(), is_due);
+  std::vector<Back> due(std::make_move_iterator(back_.begin()), std::make_move_iterator(later));
+  back_.erase(back_.begin(), later);
+  for (const auto& back : due) {
+    link_.shared().charge(back.bytes.size() + datagram_overhead, 0);
+    send(back.direction, back.bytes);
+  }
 }
 
 void DatagramSession::send(Direction direction, std::string_view bytes) {
@@ -208,10 +234,7 @@ void DatagramSession::pump() {
     deliver(direction);
     if (auto& chain = way(direction).chain; chain && chain->idle()) chain.reset();
   }
-  const auto later = std::stable_partition(back_.begin(), back_.end(),
-                                           [now = worker_.now()](const Back& back) { return back.due <= now; });
-  for (auto back = back_.begin(); back != later; ++back) send(back->direction, back->bytes);
-  back_.erase(back_.begin(), later);
+  send_back_due();
   if (over_) return;
   if (last_used_ + link_.shared().limits.session_idle <= worker_.now())
     end(Cause::idle);
@@ -250,6 +273,7 @@ void DatagramSession::end(Cause cause) {
     one.chain.reset();
     account(one);
   }
+  for (const auto& back : std::exchange(back_, {})) link_.shared().charge(back.bytes.size() + datagram_overhead, 0);
   upstream_.reset();
   worker_.descriptor_freed();
   worker_.timers().clear(*this);
@@ -258,7 +282,7 @@ void DatagramSession::end(Cause cause) {
 
 void DatagramSession::struck(const ArmedFault& fault, Direction direction, const Strike& strike) {
   count_strike(fault, strike, link_.shared().counters, was_struck_);
-  if (worker_.recording()) worker_.emit(strike_record(record(EventKind::struck), fault, direction, strike));
+  if (worker_.recording()) worker_.emit(strike_record(record(kind_of_event(strike)), fault, direction, strike));
 }
 
 void DatagramSession::passed_over(const ArmedFault& fault, Direction direction) {

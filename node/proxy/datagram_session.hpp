@@ -46,6 +46,8 @@ class DatagramSession final : public Pumped,
   void send_failed(Direction direction, std::size_t bytes, int error);
   void report_failure(Cause cause, std::string detail);
   void renew_chains();
+  void send_back(BackPassage back, Direction direction);
+  void send_back_due();
   void account(Way& way);
   void arm_timer();
   Way& way(Direction direction) { return ways_[static_cast<std::size_t>(direction)]; }
@@ -58,6 +60,7 @@ class DatagramSession final : public Pumped,
     Time due;
     Direction direction;
     std::string bytes;
+    ArmedFaultPtr by;
   };
 
   DatagramLink& link_;

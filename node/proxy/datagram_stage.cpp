@@ -183,11 +183,9 @@ class DatagramFilter final : public DatagramStage {
       return;
     }
     auto filtered = filter_->arrived(datagram.bytes);
-    Duration longest{0};
-    for (const auto& one : filtered.onward) longest = std::max(longest, one.delay);
-    for (const auto& one : filtered.back) longest = std::max(longest, one.delay);
-    if (!filtered.detail.empty()) exit.struck({gate.operation, 0, datagram.bytes.size(), longest, filtered.detail});
-    for (auto& one : filtered.back) exit.go_back(std::move(one.bytes), one.delay);
+    for (const auto& act : filtered.acts)
+      exit.struck({gate.operation, 0, act.bytes, act.delay, act.detail, act.struck});
+    for (auto& one : filtered.back) exit.go_back(std::move(one));
     for (auto& one : filtered.onward)
       exit.go_on({std::move(one.bytes), datagram.arrived}, datagram.arrived + one.delay);
   }
@@ -222,7 +220,7 @@ struct DatagramStageMaker {
   Made operator()(const Duplicate& e) const { return std::make_unique<DatagramDuplicate>(e); }
   Made operator()(const Reorder& e) const { return std::make_unique<DatagramReorder>(e); }
   Made operator()(const Filter& e) const {
-    auto made = e.make->make({Transport::udp, key.direction, key.connection, Draws(key, "filter").raw(), key.link});
+    auto made = e.make->make({Transport::udp, key.direction, key.connection, Draws(key, "filter").raw(), key.link, 0});
     if (!made) return nullptr;
     return std::make_unique<DatagramFilter>(std::move(made));
   }

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view event_names[] = {
     "link-added",     "link-removed", "faults-replaced", "listening-failed", "accept-failed",
     "accept-resumed", "accepted",     "connected",       "connect-failed",   "struck",
-    "passed-over",    "discarded",    "closed",
+    "passed-over",    "discarded",    "let-through",     "closed",
 };
 static_assert(std::size(event_names) == static_cast<std::size_t>(EventKind::closed) + 1);
 

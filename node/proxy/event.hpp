@@ -27,6 +27,7 @@ enum class EventKind : std::uint8_t {
   struck,          ///< a fault took effect
   passed_over,     ///< the draw for this connection and fault was against it: probability < 1
   discarded,       ///< UDP: dropped for want of room (budget, sessions), by no fault
+  let_through,     ///< a filter could not act on a message and left it as it was: `detail` says why
   closed,          ///< with the totals: `bytes` to the upstream, `bytes_back`, `cause`
 };
 std::string_view name_of(EventKind kind);

@@ -18,14 +18,24 @@ enum class Direction;
 struct Passage {
   std::string bytes;
   std::chrono::nanoseconds delay{0};
+  bool overtaken = false;  ///< TCP: while these wait, those behind them may leave; they stay together themselves
 };
 
-/// What became of the bytes. Passages of a TCP direction stay in order, whatever their delays.
+/// What the filter says of a message: an event each.
+struct FilterAct {
+  std::string detail;
+  std::chrono::nanoseconds delay{0};
+  std::uint64_t bytes = 0;
+  bool struck = true;  ///< false: the message was let through as it came, for the reason that `detail` says
+};
+
+/// What became of the bytes. Passages of a TCP direction stay in order, whatever their delays, but for those that let
+/// themselves be overtaken.
 struct Filtered {
   std::vector<Passage> onward;
   std::vector<Passage> back;  ///< to where the bytes came from
   bool close = false;         ///< then the connection is closed; a session is forgotten
-  std::string detail = {};    ///< not empty: the filter acted, and this is said in an event
+  std::vector<FilterAct> acts = {};
 };
 
 struct FilterContext {
@@ -34,6 +44,7 @@ struct FilterContext {
   std::uint64_t connection;  ///< ordinal on its link
   std::uint64_t seed;  ///< for draws of the filter's own: differs per (engine seed, link, connection, direction, id)
   std::string_view link;
+  std::uint64_t position = 0;  ///< TCP: bytes of the direction that went by before the filter was there
 };
 
 /// Called on the engine's threads, one call at a time for each object; must not block.
@@ -44,6 +55,10 @@ class StreamOrDatagramFilter {
   virtual Filtered arrived(std::string_view bytes) = 0;
   /// TCP: no more bytes come.
   virtual Filtered ended() { return {}; }
+  /// The fault goes while the connection stays: what was taken and not yet passed on, to follow what was.
+  virtual std::string removed() { return {}; }
+  /// How many bytes that would be now. They count towards the link's memory.
+  virtual std::size_t held_bytes() const { return 0; }
 };
 
 class FilterFactory {

@@ -7,16 +7,16 @@ namespace {
 
 class SlotReport final : public StageReport {
  public:
-  SlotReport(StrikeSink& sink, const ArmedFault& fault, Direction direction, std::vector<Passage>& back)
+  SlotReport(StrikeSink& sink, const ArmedFaultPtr& fault, Direction direction, std::vector<BackPassage>& back)
       : sink_(sink), fault_(fault), direction_(direction), back_(back) {}
-  void struck(const Strike& strike) override { sink_.struck(fault_, direction_, strike); }
-  void send_back(std::string bytes, Duration delay) override { back_.push_back({std::move(bytes), delay}); }
+  void struck(const Strike& strike) override { sink_.struck(*fault_, direction_, strike); }
+  void send_back(Passage passage) override { back_.push_back({std::move(passage), fault_}); }
 
  private:
   StrikeSink& sink_;
-  const ArmedFault& fault_;
+  const ArmedFaultPtr& fault_;
   Direction direction_;
-  std::vector<Passage>& back_;
+  std::vector<BackPassage>& back_;
 };
 
 bool closes_when_removed(const ArmedFault& fault) {
@@ -39,7 +39,7 @@ std::optional<StreamChain::Slot> StreamChain::make_slot(const ArmedFaultPtr& fau
   if (!flows(fault->fault.selector.flow, context_.direction)) return std::nullopt;
   Gate gate(fault->fault, key_of(*fault), fault->selects_peer(context_.peer));
   if (!gate.connection_selected() && !gate.passed_over()) return std::nullopt;
-  auto stage = make_stage({*fault, key_of(*fault), now});
+  auto stage = make_stage({*fault, key_of(*fault), now, next_offset_});
   if (!stage) return std::nullopt;
   if (gate.passed_over()) {
     sink_->passed_over(*fault, context_.direction);
@@ -135,7 +135,7 @@ void StreamChain::feed(std::size_t index, Chunk chunk, Time now) {
     return;
   }
   auto& slot = slots_[index];
-  SlotReport report(*sink_, *slot.fault, context_.direction, back_);
+  SlotReport report(*sink_, slot.fault, context_.direction, back_);
   if (chunk.is_end()) {
     const GateResult gate{slot.gate.strikes_end(chunk.offset), 0};
     slot.stage->take(std::move(chunk), gate, now, report);

@@ -52,7 +52,7 @@ class StreamChain {
   bool idle() const { return slots_.empty() && out_.empty() && !pending_end_ && back_.empty(); }
 
   /// Bytes for the sender, each with its delay, from filters.
-  std::vector<Passage> take_back() { return std::exchange(back_, {}); }
+  std::vector<BackPassage> take_back() { return std::exchange(back_, {}); }
 
  private:
   struct Slot {
@@ -77,7 +77,7 @@ class StreamChain {
   std::vector<Slot> slots_;
   ChunkQueue out_;
   std::optional<Chunk> pending_end_;
-  std::vector<Passage> back_;
+  std::vector<BackPassage> back_;
   std::uint64_t next_offset_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // What loses, changes or ends what passes: the blackhole that drops, corrupt, truncate, limit, cut, reset at the first
-// bytes, lose-reply, and the embedder's filters.
+// bytes, lose-reply.
 #include <algorithm>
 
 #include "node/proxy/stream_stage.hpp"
@@ -160,50 +160,6 @@ class FirstBytesStage final : public TimedQueueStage {
   Duration after_;
   bool ended_ = false;
 };
-
-class FilterStage final : public TimedQueueStage {
- public:
-  FilterStage(const StageContext& context, std::unique_ptr<StreamOrDatagramFilter> filter)
-      : cause_(context.fault.shared_from_this()), filter_(std::move(filter)) {}
-
-  void take(Chunk chunk, GateResult gate, Time now, StageReport& report) override {
-    if (closed_) return;
-    if (!gate.struck || (chunk.is_end() && chunk.end != StreamEnd::finished)) {
-      const auto arrived = chunk.arrived;
-      hold(std::move(chunk), arrived);
-      return;
-    }
-    auto filtered = chunk.is_end() ? filter_->ended() : filter_->arrived(chunk.bytes());
-    if (!filtered.detail.empty())
-      report.struck({gate.operation, chunk.offset, chunk.size, longest(filtered), filtered.detail});
-    for (auto& back : filtered.back) report.send_back(std::move(back.bytes), back.delay);
-    for (const auto& onward : filtered.onward)
-      if (!onward.bytes.empty())
-        hold(Chunk::copy_of(onward.bytes, chunk.offset, chunk.arrived), chunk.arrived + onward.delay);
-    closed_ = filtered.close;
-    const auto arrived = chunk.arrived;
-    if (closed_)
-      hold(Chunk::ending(StreamEnd::cut_close, chunk.offset, now, cause_), arrived);
-    else if (chunk.is_end())
-      hold(std::move(chunk), arrived);
-  }
-
- private:
-  static Duration longest(const Filtered& filtered) {
-    Duration delay{0};
-    for (const auto& one : filtered.onward) delay = std::max(delay, one.delay);
-    return delay;
-  }
-  ArmedFaultPtr cause_;
-  std::unique_ptr<StreamOrDatagramFilter> filter_;
-  bool closed_ = false;
-};
-
-std::unique_ptr<StreamStage> make_filter_stage(const StageContext& context, const Filter& filter) {
-  auto made = filter.make->make({Transport::tcp, context.key.direction, context.key.connection,
-                                 Draws(context.key, "filter").raw(), context.key.link});
-  return made ? std::make_unique<FilterStage>(context, std::move(made)) : nullptr;
-}
 
 }  // namespace
 

@@ -81,7 +81,7 @@ EventRecord StreamConnection::record(EventKind kind) const {
 
 void StreamConnection::struck(const ArmedFault& fault, Direction direction, const Strike& strike) {
   count_strike(fault, strike, shared().counters, was_struck_);
-  if (worker_.recording()) worker_.emit(strike_record(record(EventKind::struck), fault, direction, strike));
+  if (worker_.recording()) worker_.emit(strike_record(record(kind_of_event(strike)), fault, direction, strike));
 }
 
 void StreamConnection::passed_over(const ArmedFault& fault, Direction direction) {

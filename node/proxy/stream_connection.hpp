@@ -53,6 +53,7 @@ class StreamConnection final : public Pumped,
   struct Back {
     Time due;
     std::string bytes;
+    ArmedFaultPtr by;
   };
 
   struct Way {

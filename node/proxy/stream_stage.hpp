@@ -21,7 +21,7 @@ class StageReport {
   virtual ~StageReport() = default;
   virtual void struck(const Strike& strike) = 0;
   /// Bytes to the sender of this direction's bytes.
-  virtual void send_back(std::string bytes, Duration delay) = 0;
+  virtual void send_back(Passage passage) = 0;
 };
 
 class StreamStage {
@@ -54,14 +54,17 @@ struct StageContext {
   const ArmedFault& fault;
   DrawKey key;
   Time activated;
+  std::uint64_t position = 0;  ///< bytes of the direction that went by before
 };
 
 /// The stage of the fault, or null when the effect is none of a stream in that direction.
 std::unique_ptr<StreamStage> make_stage(const StageContext& context);
 
-/// Stages that delay (stream_delay.cpp), and those that change or end what passes (stream_change.cpp).
+/// Stages that delay (stream_delay.cpp), those that change or end what passes (stream_change.cpp), and the embedder's
+/// (stream_filter.cpp); the last is null when the filter has nothing to do here.
 std::unique_ptr<StreamStage> make_delay_stage(const StageContext& context);
 std::unique_ptr<StreamStage> make_change_stage(const StageContext& context);
+std::unique_ptr<StreamStage> make_filter_stage(const StageContext& context, const Filter& filter);
 
 /// A stage with one queue, from which chunks leave in order. What most are.
 class QueueStage : public StreamStage {

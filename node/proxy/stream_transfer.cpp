@@ -56,7 +56,8 @@ void StreamConnection::pump_way(Way& way) {
 }
 
 void StreamConnection::account(Way& way) {
-  const auto cost = way.out.cost() + (way.chain ? way.chain->cost() : 0) + (way.pipe ? way.pipe->bytes() : 0);
+  auto cost = way.out.cost() + (way.chain ? way.chain->cost() : 0) + (way.pipe ? way.pipe->bytes() : 0);
+  for (const auto& back : way.back) cost += back.bytes.size() + chunk_overhead;
   if (cost == way.charged) return;
   shared().charge(way.charged, cost);
   way.charged = cost;
@@ -163,15 +164,18 @@ void StreamConnection::came_in(Way& way, std::size_t bytes) {
 /// Bytes that a filter sends back go out the other way.
 void StreamConnection::collect_back(Way& way) {
   auto& other = &way == &up_ ? down_ : up_;
-  for (auto& passage : way.chain->take_back()) {
-    other.back.push_back({worker().now() + passage.delay, std::move(passage.bytes)});
+  for (auto& [passage, by] : way.chain->take_back()) {
+    other.back.push_back({worker().now() + passage.delay, std::move(passage.bytes), std::move(by)});
     worker().schedule(*this);
   }
 }
 
 void StreamConnection::deliver_back(Way& way) {
-  const auto waiting = std::stable_partition(way.back.begin(), way.back.end(),
-                                             [now = worker().now()](const Back& back) { return back.due <= now; });
+  const auto is_due = [&](const Back& back) {
+    return back.due <= worker().now() ||
+           std::find(set_->faults.begin(), set_->faults.end(), back.by) == set_->faults.end();
+  };
+  const auto waiting = std::stable_partition(way.back.begin(), way.back.end(), is_due);
   auto& queue = way.chain ? way.chain->out() : way.out;
   for (auto back = way.back.begin(); back != waiting; ++back)
     queue.push(Chunk::copy_of(back->bytes, way.read, back->due));

@@ -149,7 +149,7 @@ TEST(EngineDatagrams, DisabledNothingPassesAndAfterwardsItDoesAgain) {
 class Answerer final : public StreamOrDatagramFilter {
  public:
   Filtered arrived(std::string_view bytes) override {
-    if (bytes == "blocked?") return {{}, {{"refused", 20ms}}, false, "answered"};
+    if (bytes == "blocked?") return {{}, {{"refused", 20ms}}, false, {{"answered"}}};
     return {{{std::string(bytes)}}, {}};
   }
 };

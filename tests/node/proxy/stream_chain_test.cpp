@@ -433,7 +433,7 @@ class Shouter final : public StreamOrDatagramFilter {
   Filtered arrived(std::string_view bytes) override {
     std::string loud;
     for (const auto c : bytes) loud += static_cast<char>(std::toupper(c));
-    return {{{loud, 10ms}}, {{"heard", 5ms}}, bytes == "quit", "shouted"};
+    return {{{loud, 10ms}}, {{"heard", 5ms}}, bytes == "quit", {{"shouted"}}};
   }
 };
 class ShouterFactory final : public FilterFactory {
@@ -451,7 +451,7 @@ TEST(Filters, ChangeDelayAnswerAndClose) {
   EXPECT_THAT(rig.left, ElementsAre(Left{10ms, "HELLO"}));
   const auto back = rig.chain().take_back();
   ASSERT_THAT(back, SizeIs(1));
-  EXPECT_EQ(back[0].bytes, "heard");
+  EXPECT_EQ(back[0].passage.bytes, "heard");
   rig.send("quit");
   rig.pass(1s);
   EXPECT_EQ(rig.text(), "HELLOQUIT<cut>");
