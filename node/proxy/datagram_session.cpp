@@ -190,8 +190,16 @@ void DatagramSession::send(Direction direction, std::string_view bytes) {
       link_.discard(ordinal_, direction, bytes.size(), "the upstream has no address yet");
     return;
   }
-  const auto count = up ? ::send(upstream_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL)
-                        : ::sendto(listener_, bytes.data(), bytes.size(), MSG_NOSIGNAL, peer_.get(), peer_.length);
+  const auto attempt = [&] {
+    return up ? ::send(upstream_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL)
+              : ::sendto(listener_, bytes.data(), bytes.size(), MSG_NOSIGNAL, peer_.get(), peer_.length);
+  };
+  auto count = attempt();
+  if (count < 0 && up && errno == ECONNREFUSED) {
+    // The error is of a datagram sent before; this one has not been sent.
+    send_failed(direction, 0, errno);
+    count = attempt();
+  }
   if (count < 0) {
     send_failed(direction, bytes.size(), errno);
     return;

@@ -99,6 +99,7 @@ class UdpPeer {
   /// The next datagram and who sent it; empty after `limit`.
   std::string receive(Duration limit = 10s);
   const std::string& sender() const { return sender_; }
+  int fd() const { return fd_.get(); }
 
  private:
   base::UniqueFd fd_;
