@@ -1,4 +1,4 @@
-// The table of fault kinds itself: add a row here, and its mechanism in node/.
+// The table of fault kinds itself: add a row here (of links: in link_fault_kinds.cpp), and its mechanism in node/.
 #include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::scenarios {
@@ -12,10 +12,8 @@ std::vector<std::string> all_families() {
   return names;
 }
 
-}  // namespace
-
-const std::vector<FaultKind>& fault_kinds() {
-  static const std::vector<FaultKind> list = {
+std::vector<FaultKind> syscall_fault_kinds() {
+  return {
       {.name = "errno",
        .mechanism = Mechanism::syscall,
        .about = "The call fails with an error and has no effect.",
@@ -177,48 +175,11 @@ const std::vector<FaultKind>& fault_kinds() {
        .undo = "when every process of it runs again",
        .capability = "syscall-notify",
        .complexity = 3},
-      {.name = "refuse",
-       .mechanism = Mechanism::link,
-       .about = "The connection is refused.",
-       .operations = {"connect"},
-       .evidence = "connection number, 0 bytes forwarded",
-       .undo = "at once: later connections are let through",
-       .capability = "network-namespace",
-       .complexity = 1},
-      {.name = "reset",
-       .mechanism = Mechanism::link,
-       .about = "The connection is reset; the request it carries does not go through.",
-       .operations = {"request", "connect"},
-       .evidence = "connection number, bytes seen",
-       .undo = "with the connection",
-       .capability = "network-namespace",
-       .complexity = 2},
-      {.name = "blackhole",
-       .mechanism = Mechanism::link,
-       .about = "Nothing passes on the connection any more, in either direction, and nobody is told.",
-       .operations = {"request", "connect"},
-       .evidence = "bytes withheld",
-       .undo = "when the caller closes the connection",
-       .capability = "network-namespace",
-       .complexity = 3},
-      {.name = "latency",
-       .mechanism = Mechanism::link,
-       .about = "The request reaches the service later.",
-       .operations = {"request", "connect"},
-       .parameters = {{"for", Type::duration, true, "how much later, from its arrival"}},
-       .evidence = "scheduled and actual delay",
-       .undo = "when the request has been let go",
-       .capability = "network-namespace",
-       .complexity = 3},
-      {.name = "lose-response",
-       .mechanism = Mechanism::link,
-       .about = "The request goes through and takes effect; its response is lost and the connection reset.",
-       .operations = {"request"},
-       .http_only = true,
-       .evidence = "the response's status and length, the request forwarded",
-       .undo = "with the connection",
-       .capability = "network-namespace",
-       .complexity = 3},
+  };
+}
+
+std::vector<FaultKind> process_fault_kinds() {
+  return {
       {.name = "crash",
        .mechanism = Mechanism::process,
        .about = "The service is killed with SIGKILL just before a step of the workload, and restarted by its policy.",
@@ -297,6 +258,16 @@ const std::vector<FaultKind>& fault_kinds() {
        .capability = "time-namespace",
        .complexity = 2},
   };
+}
+
+}  // namespace
+
+const std::vector<FaultKind>& fault_kinds() {
+  static const auto list = [] {
+    auto all = syscall_fault_kinds();
+    for (auto&& rows : {link_fault_kinds(), process_fault_kinds()}) all.insert(all.end(), rows.begin(), rows.end());
+    return all;
+  }();
   return list;
 }
 

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "scenarios/error_numbers.hpp"
 #include "scenarios/rule.hpp"
+#include "scenarios/rule_terms.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
@@ -21,6 +22,8 @@ std::string_view type_name(Type type) {
     case Type::error_name: return "error name";
     case Type::count: return "count";
     case Type::event: return "event pattern";
+    case Type::word: return "word";
+    case Type::decimal: return "number";
   }
   return "?";
 }
@@ -42,6 +45,42 @@ base::Status check_error_name(const std::string& where, const Value& value) {
   if (error_number(name) != 0) return base::ok();
   const auto near = base::nearest(name, error_names());
   return bad(where + "unknown error \"" + name + "\"" + (near ? "; did you mean \"" + *near + "\"?" : ""));
+}
+
+/// "stall or drop".
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return out;
+}
+
+base::Status check_word(const std::string& where, const FaultParameter& parameter, const Value& value) {
+  const auto& words = parameter.words;
+  const auto word = value.is_string() ? value.get<std::string>() : value.dump();
+  if (std::find(words.begin(), words.end(), word) != words.end()) return base::ok();
+  return bad(where + "expected " + alternatives(words) + ", found \"" + word + "\"");
+}
+
+/// "0.25" of 250'000 millionths.
+std::string decimal_text(std::uint64_t millionths) {
+  auto fraction = std::to_string(1'000'000 + millionths % 1'000'000).substr(1);
+  fraction.erase(fraction.find_last_not_of('0') + 1);
+  return std::to_string(millionths / 1'000'000) + (fraction.empty() ? "" : "." + fraction);
+}
+
+base::Status check_decimal(const std::string& where, const FaultParameter& parameter, const Value& value) {
+  const auto number = value.is_string() ? parse_millionths(value.get<std::string>()) : std::nullopt;
+  if (number && *number >= parameter.least && *number <= parameter.most) return base::ok();
+  return bad(where + "expected a number from " + decimal_text(parameter.least) + " to " + decimal_text(parameter.most) +
+             ", no finer than a millionth" + (value.is_string() ? ", found \"" + value.get<std::string>() + "\"" : ""));
+}
+
+/// What the columns of the page say of a parameter.
+std::string parameter_text(const FaultParameter& parameter) {
+  const auto type =
+      parameter.type == Type::word ? alternatives(parameter.words) : std::string(type_name(parameter.type));
+  return "`" + parameter.name + "` (" + type + "): " + parameter.about;
 }
 
 }  // namespace
@@ -75,6 +114,8 @@ base::Status check_param(const FaultKind& kind, const FaultParameter& parameter,
       if (!value.is_string() || value.get<std::string>().empty())
         return bad(where + "expected an event pattern such as \"reply from=shop status=201\"");
       return base::ok();
+    case Type::word: return check_word(where, parameter, value);
+    case Type::decimal: return check_decimal(where, parameter, value);
   }
   return base::ok();
 }
@@ -98,8 +139,21 @@ base::Status check_params(const FaultKind& kind, const Value& params) {
   for (const auto& parameter : kind.parameters)
     if (parameter.required && !params.contains(parameter.name))
       return bad("fault \"" + kind.name + "\" needs \"" + parameter.name + "\": " + parameter.about);
+  if (!kind.some_of.empty() && std::none_of(kind.some_of.begin(), kind.some_of.end(),
+                                            [&](const std::string& name) { return params.contains(name); }))
+    return bad("fault \"" + kind.name + "\" needs " + alternatives(kind.some_of) + ", or several of them");
+  if (kind.refusal != nullptr)
+    if (const auto wrong = kind.refusal(params); !wrong.empty()) return bad("fault \"" + kind.name + "\": " + wrong);
   return base::ok();
 }
+
+bool strikes_stream(const FaultKind& kind, const Value& params) {
+  return kind.stream || std::any_of(kind.parameters.begin(), kind.parameters.end(), [&](const FaultParameter& one) {
+           return one.of_stream && params.contains(one.name);
+         });
+}
+
+std::optional<std::uint64_t> parse_millionths(std::string_view text) { return rules::decimal_in(text, 6); }
 
 std::optional<std::chrono::nanoseconds> parse_offset(std::string_view text) {
   const bool back = text.starts_with('-');
@@ -141,8 +195,7 @@ std::string faults_page() {
   for (const auto& kind : fault_kinds()) {
     std::string parameters;
     for (const auto& parameter : kind.parameters)
-      parameters += (parameters.empty() ? "" : "; ") +
-                    ("`" + parameter.name + "` (" + std::string(type_name(parameter.type)) + "): ") + parameter.about;
+      parameters += (parameters.empty() ? "" : "; ") + parameter_text(parameter);
     auto operations = kind.mechanism == Mechanism::syscall && kind.operations.size() == syscall_families().size()
                           ? "every syscall family"
                           : base::join_names(kind.operations);
@@ -189,7 +242,7 @@ std::string faults_page() {
       "- **`slow`** lets one call begin when the one before has ended, however short each is. A call without bytes is "
       "not "
       "held.\n";
-  return out + rules_section();
+  return out + links_section() + rules_section();
 }
 
 }  // namespace leafcutter::scenarios

@@ -25,23 +25,33 @@ struct FaultParameter {
     error_name,       ///< "EIO"
     count,            ///< a whole number, least..most
     event,            ///< an event pattern: "reply from=shop status=201"
+    word,             ///< one of `words`
+    decimal,          ///< "0.25", as text; least..most millionths
   } type = Type::count;
   bool required = true;
   std::string about;
-  std::uint64_t least = 1, most = 1'000'000'000'000;  ///< count
+  std::uint64_t least = 1, most = 1'000'000'000'000;  ///< count, decimal
+  std::vector<std::string> words = {};                ///< word
+  bool of_stream = false;  ///< given: the fault is one of the connection's bytes, see FaultKind::stream
 };
 
 struct FaultKind {
   std::string name;  ///< "errno", "lose-response", ...
   Mechanism mechanism = Mechanism::syscall;
-  std::string about;                      ///< one sentence for users
-  std::vector<std::string> operations;    ///< site operations it can strike; for syscalls: family names
-  bool http_only = false;                 ///< needs a port with `protocol: http`
+  std::string about;                    ///< one sentence for users
+  std::vector<std::string> operations;  ///< site operations it can strike; for syscalls: family names
+  bool http_only = false;               ///< needs a port with `protocol: http`
+  /// Strikes the bytes of a connection whatever they mean, also where requests can be told apart; carried out by the
+  /// network fault engine (node/proxy).
+  bool stream = false;
   bool kills = false;                     ///< the service dies (and its restart policy decides what follows)
   bool lasting = false;                   ///< from its visit of the site on, to the leaf's end
   bool needs_image = false;               ///< what was synced must be known: see node/syscalls/durable_image.hpp
   std::vector<std::string> watches = {};  ///< families that must be seen, too, wherever it strikes
   std::vector<FaultParameter> parameters = {};
+  std::vector<std::string> some_of = {};  ///< at least one of these parameters must be given
+  /// What is wrong with parameters that are each right by themselves; empty: nothing.
+  std::string (*refusal)(const Value& params) = nullptr;
   std::string evidence;    ///< what `fault.fired` carries as proof
   std::string undo;        ///< how and when it ends
   std::string capability;  ///< what the host must be able to do: "user-namespace", "syscall-notify", or empty
@@ -51,6 +61,17 @@ struct FaultKind {
 /// In a fixed order, which is also the order of candidates.
 const std::vector<FaultKind>& fault_kinds();
 const FaultKind* fault_kind(std::string_view name);
+
+/// The rows of links.
+std::vector<FaultKind> link_fault_kinds();
+/// What the docs say of them beyond the table (Markdown).
+std::string links_section();
+
+/// Whether the fault is one of a connection's bytes: its kind always is, or these parameters make it one.
+bool strikes_stream(const FaultKind& kind, const Value& params);
+
+/// The value of a decimal: "0.25" is 250'000 millionths.
+std::optional<std::uint64_t> parse_millionths(std::string_view text);
 
 /// Checks `params` against the kind: unknown or missing keys, types, limits. Durations are given as text ("50ms") and
 /// stay so; error names must be known.

@@ -38,7 +38,8 @@ std::string counterpart(const SyscallFamily& family, std::string_view object) {
   return "";
 }
 
-/// "1.5" or "150" times 10^shift as a whole number; nothing when it is none.
+}  // namespace
+
 std::optional<std::uint64_t> decimal_in(std::string_view text, std::size_t shift) {
   const auto point = text.find('.');
   auto digits = std::string(text.substr(0, point));
@@ -52,8 +53,6 @@ std::optional<std::uint64_t> decimal_in(std::string_view text, std::size_t shift
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   return number;
 }
-
-}  // namespace
 
 const std::vector<RuleKey>& rule_keys() {
   static const std::vector<RuleKey> list = {

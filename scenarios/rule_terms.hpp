@@ -24,6 +24,9 @@ std::optional<std::uint64_t> size_in(std::string_view text);
 /// "100", "1..100", "4k..", "..100".
 std::optional<Range> size_range_in(std::string_view text);
 
+/// "1.5" or "150" times 10^shift as a whole number; nothing when it is none.
+std::optional<std::uint64_t> decimal_in(std::string_view text, std::size_t shift);
+
 /// "0.25", ".25", "25%": millionths, exactly. Errors name what is wrong.
 base::Expected<std::uint32_t> probability_in(std::string_view text);
 

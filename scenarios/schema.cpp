@@ -235,6 +235,8 @@ Form parameter_form(const FaultParameter& parameter) {
     case FaultParameter::Type::duration: return duration();
     case FaultParameter::Type::error_name: return word("error", error_names());
     case FaultParameter::Type::count: return integer(parameter.least, parameter.most);
+    case FaultParameter::Type::word: return word(parameter.name, parameter.words);
+    case FaultParameter::Type::decimal:
     case FaultParameter::Type::signed_duration:
     case FaultParameter::Type::event: return text();
   }

@@ -18,6 +18,7 @@
 #include "node/leaf/outbox.hpp"
 #include "node/leaf/services.hpp"
 #include "node/leaf/workload.hpp"
+#include "node/links/detour.hpp"
 #include "node/links/proxy.hpp"
 #include "node/observe/event_watch.hpp"
 #include "scenarios/event_kinds.hpp"
@@ -106,12 +107,18 @@ class Leaf {
   }
 
   base::Status open_links() {
+    if (needs_detour(context_.job.plan)) {
+      auto detour = Detour::start({recorder_, sites_, activity_, [this] { return network_.open_between(); },
+                                   [this](std::function<void()> task) { asio::post(io_, std::move(task)); }});
+      if (!detour) return detour.error();
+      detour_ = std::move(*detour);
+    }
     for (const auto& link : scenario_.links) {
       auto listeners = network_.listen(scenario_, link);
       if (!listeners)
         return base::Error{listeners.error().code, "link " + link.id() + ": " + listeners.error().message, {}};
       proxies_.push_back(std::make_unique<LinkProxy>(
-          ProxyContext{io_, recorder_, sites_, activity_, clock_}, link, std::move(*listeners),
+          ProxyContext{io_, recorder_, sites_, activity_, detour_.get(), clock_}, link, std::move(*listeners),
           [this, to = link.to](int family) { return network_.open_socket(to, family); },
           local_endpoints(network_.address(link.to), link.number)));
       proxies_.back()->start();
@@ -156,6 +163,7 @@ class Leaf {
   void end(const std::string& cause, const std::string& reason, const std::string& detail) {
     if (ended_) return;
     ended_ = true;
+    if (detour_) detour_->stop();  // what it has seen to the end belongs to the trace
     sites_.finish();
     Value attrs = {{"cause", cause}, {"dropped", outbox_.dropped()}};
     if (!reason.empty()) attrs["reason"] = reason;
@@ -178,6 +186,7 @@ class Leaf {
   SiteBook sites_;
   LeafContext context_;
   Services services_;
+  std::unique_ptr<Detour> detour_;
   std::vector<std::unique_ptr<LinkProxy>> proxies_;
   asio::steady_timer timeout_;
   mutable std::mutex mutex_;
@@ -226,7 +235,7 @@ int run(const LeafStart& start, steady_clock::time_point began) {
     if (!made) return report(start.job, made.error());
     images = std::move(*made);
   }
-  auto network = Network::create(start.scenario);
+  auto network = Network::create(start.scenario, needs_detour(start.job.plan));
   if (!network) return report(start.job, network.error());
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));
   // Owned by the process, which ends before it: see Leaf.

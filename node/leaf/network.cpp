@@ -94,7 +94,7 @@ std::map<std::string, std::string> service_addresses(const scenarios::Scenario& 
   return addresses;
 }
 
-base::Expected<Network> Network::create(const scenarios::Scenario& scenario) {
+base::Expected<Network> Network::create(const scenarios::Scenario& scenario, bool between) {
   Network network;
   if (scenario.services.size() > 199)
     return base::Error{base::ErrorCode::unavailable, "network: a leaf has room for 199 services", {}};
@@ -111,8 +111,19 @@ base::Expected<Network> Network::create(const scenarios::Scenario& scenario) {
                                    [&](const auto& link) { return link.from == service.name; });
     if (auto status = network.add_service(service.name, dials); !status) return unavailable(status.error());
   }
+  if (between)
+    if (auto status = network.add_between(); !status) return unavailable(status.error());
   if (::setns(home_fd, CLONE_NEWNET) != 0) return unavailable(base::system_error("setns", errno));
   return network;
+}
+
+base::Status Network::add_between() {
+  if (::unshare(CLONE_NEWNET) != 0) return base::system_error("unshare", errno);
+  if (auto status = configure_loopback({}); !status) return status;
+  auto own = current_network();
+  if (!own) return own.error();
+  namespaces_[between_lane] = std::move(*own);
+  return base::ok();
 }
 
 base::Status Network::add_service(const std::string& service, bool dials) {

@@ -4,6 +4,8 @@
 // may use the very port that it dials elsewhere.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <map>
 #include <string>
 #include <vector>
@@ -37,7 +39,8 @@ class Network {
  public:
   /// Called while the process has a single thread; afterwards that thread is in the workload's network, which every
   /// later thread inherits. Errors: unavailable.
-  static base::Expected<Network> create(const scenarios::Scenario& scenario);
+  /// `between`: with one further network, where nobody is but who opens sockets in it.
+  static base::Expected<Network> create(const scenarios::Scenario& scenario, bool between);
 
   /// The namespace of a service or of the workload.
   int of(const std::string& lane) const;
@@ -50,6 +53,9 @@ class Network {
   /// A fresh non-blocking TCP socket there.
   base::Expected<base::UniqueFd> open_socket(const std::string& lane, int family) const;
 
+  /// A fresh non-blocking IPv4 TCP socket in the network between the others.
+  base::Expected<base::UniqueFd> open_between() const { return open_socket(between_lane, AF_INET); }
+
   /// Listeners of a link: on the callee's address, in the caller's anteroom (the workload needs none), and on the
   /// loopback addresses of the caller for dials that have "localhost" hard-coded, unless it or an earlier link uses
   /// that port there.
@@ -57,6 +63,9 @@ class Network {
                                                      const scenarios::Link& link) const;
 
  private:
+  static constexpr const char* between_lane = "(between)";  ///< no service has such a name
+
+  base::Status add_between();
   base::Status add_service(const std::string& service, bool dials);
   base::Status connect_anteroom(const std::string& service, int own);
 

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 
+#include "node/links/detour.hpp"
 #include "node/links/sockets.hpp"
 
 namespace leafcutter::node {
@@ -19,6 +20,11 @@ constexpr std::size_t http_capacity = 2 * protocols::http_head_limit;
 constexpr auto connect_deadline = std::chrono::seconds(30);
 /// Reads and writes of one connection before the others get their turn.
 constexpr int rounds_in_a_row = 16;
+
+std::string text_of(const tcp::endpoint& endpoint) {
+  const auto address = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
+}
 
 std::size_t capacity_for(const scenarios::Link& link) {
   return link.protocol == scenarios::Protocol::http ? http_capacity : plain_capacity;
@@ -50,7 +56,33 @@ void Connection::start() {
     refuse("fault:refuse");
     return;
   }
+  if (strikes_.before_dialling() && take_detour()) {
+    opened();
+    return;
+  }
   connect_next();
+}
+
+/// From here on the bytes pass through the engine, which has the callee's socket, or dials it when its faults let it.
+bool Connection::take_detour() {
+  auto* detour = context_->proxy.detour;
+  if (detour == nullptr || on_detour_) return false;
+  Detour::Passage passage{context_->link, context_->id, number_, strikes_.engine};
+  boost::system::error_code error;
+  if (callee_.is_open()) {
+    passage.callee.reset(callee_.release(error));
+  } else {
+    for (const auto& endpoint : context_->upstream) passage.endpoints.push_back(text_of(endpoint));
+    passage.open_far = [open = context_->open_socket](int family, int) { return open(family); };
+  }
+  auto near = detour->lead(std::move(passage));
+  if (near) callee_.assign(tcp::v4(), near->get(), error);
+  if (!near || error) {
+    detail_ = "detour: " + (near ? error.message() : near.error().message);
+    return false;
+  }
+  near->release();
+  return on_detour_ = true;
 }
 
 void Connection::connect_next() {
@@ -94,8 +126,12 @@ void Connection::connected(const boost::system::error_code& error) {
 }
 
 void Connection::opened() {
-  phase_ = Phase::open;
   detail_.clear();
+  if (!strikes_.engine.empty() && !on_detour_ && !take_detour()) {
+    refuse("failed");
+    return;
+  }
+  phase_ = Phase::open;
   send_at_once(caller_.native_handle());
   send_at_once(callee_.native_handle());
   record_connect(true);
@@ -173,6 +209,7 @@ void Connection::ended(Direction& direction) {
     callee_lost();
     return;
   }
+  if (is_up(direction) && on_detour_) context_->proxy.detour->caller_ended(context_->id, number_);
   if (cause_.empty()) cause_ = is_up(direction) ? "caller-closed" : "callee-closed";
   if (!tap_) return;
   if (is_up(direction)) {

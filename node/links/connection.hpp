@@ -65,6 +65,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void connect_next();
   void connected(const boost::system::error_code& error);
   void opened();
+  bool take_detour();
   void pump(Direction& direction);
   bool take(Direction& direction);
   bool give(Direction& direction);
@@ -91,6 +92,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void end(const std::string& cause);
   void record_connect(bool accepted);
   void record_close();
+  void end_detour();
 
   // Wire
   HeldBuffer& up() override { return up_.buffer; }
@@ -111,6 +113,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   boost::asio::steady_timer deadline_, wake_, poll_;
   Clock::time_point poll_until_;
   bool resuming_ = false;
+  bool on_detour_ = false;
   bool reporting_ = false;  ///< bytes to a caller that sends no more: did they arrive, or was it gone?
   bool caller_gone_ = false;
   std::string cause_, detail_;

@@ -1,6 +1,8 @@
 #include <boost/asio/post.hpp>
+#include <utility>
 
 #include "node/links/connection.hpp"
+#include "node/links/detour.hpp"
 #include "node/links/sockets.hpp"
 #include "scenarios/event_kinds.hpp"
 
@@ -150,13 +152,25 @@ void Connection::end(const std::string& cause) {
                                                                   std::to_string(withheld_) + " bytes were withheld"
                                                             : "the connection is closed; later ones are let through");
   for (const auto& delay : strikes_.delays) sites.undone(delay.index, "the delayed connection is closed");
+  end_detour();
   record_close();
   context_->ended(*this);
+}
+
+/// What ended the far side of a detour ended the connection.
+void Connection::end_detour() {
+  if (!std::exchange(on_detour_, false)) return;
+  const auto far = context_->proxy.detour->release(context_->id, number_);
+  if (!far || !cause_.starts_with("callee-")) return;
+  if (!far->fault.empty()) cause_ = "fault:" + far->fault;
+  if (far->refused) cause_ = "refused";
+  if (!far->detail.empty()) detail_ = far->detail;
 }
 
 void Connection::stop() {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
+  end_detour();
   caller_left();
   if (tap_) tap_->abandon();
   boost::system::error_code ignored;

@@ -17,12 +17,15 @@
 
 namespace leafcutter::node {
 
+class Detour;
+
 /// Everything a proxy works with; the references outlive it.
 struct ProxyContext {
   boost::asio::io_context& io;
   Recorder& recorder;
   SiteBook& sites;
   Activity& activity;
+  Detour* detour = nullptr;    ///< for faults of a connection's bytes; none: the plan has no such fault
   Recorder::Clock clock = {};  ///< the recorder's, for `started_ms`; empty: counted from the proxy's construction
 };
 

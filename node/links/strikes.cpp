@@ -1,8 +1,10 @@
 #include "node/links/strikes.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/text.hpp"
+#include "node/links/engine_faults.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -30,10 +32,17 @@ std::chrono::nanoseconds LinkStrikes::delay() const {
   return sum;
 }
 
+bool LinkStrikes::before_dialling() const {
+  return std::any_of(engine.begin(), engine.end(),
+                     [](const SiteBook::Strike& strike) { return strikes_before_dialling(strike.fault); });
+}
+
 LinkStrikes link_strikes(const SiteBook::Visit& visit) {
   LinkStrikes strikes;
   for (const auto& strike : visit.strikes) {
-    if (strike.fault.kind == "latency") {
+    if (is_engine_fault(strike.fault)) {
+      strikes.engine.push_back(strike);
+    } else if (strike.fault.kind == "latency") {
       const auto length = length_of(strike.fault);
       if (length.count() > 0) strikes.delays.push_back({strike.index, length});
     } else if (const auto end = end_of(strike.fault.kind); end && !strikes.final) {

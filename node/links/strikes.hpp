@@ -1,4 +1,5 @@
-// What the faults that strike one visit of a link's site come down to: a delay, then perhaps an end.
+// What the faults that strike one visit of a link's site come down to: a delay, then perhaps an end, and what the
+// network fault engine does to the bytes meanwhile.
 #pragma once
 
 #include <chrono>
@@ -21,10 +22,13 @@ struct LinkStrikes {
     End end = End::reset;
   };
 
-  std::vector<Delay> delays;   ///< they add up
-  std::optional<Final> final;  ///< a second one could never take effect: the first in the plan's order stands
+  std::vector<Delay> delays;             ///< they add up
+  std::vector<SiteBook::Strike> engine;  ///< those of a connection's bytes, in the plan's order
+  std::optional<Final> final;            ///< a second one could never take effect: the first in the plan's order stands
 
   std::chrono::nanoseconds delay() const;
+  /// Some of the engine's come before the callee is dialled.
+  bool before_dialling() const;
 };
 
 /// Strikes of kinds that this operation does not know, and delays without a length, strike nothing: they never fire,

@@ -188,6 +188,15 @@ base::Expected<std::shared_ptr<Link>> Engine::State::make_link(LinkConfig& confi
   if (upstream->port == 0) return base::Error{base::ErrorCode::bad_input, "upstream: port 0; 1 to 65535 would do"};
   link->upstream = *upstream;
   link->upstream_addresses = literal_address(*upstream);
+  for (const auto& text : config.further_upstreams) {
+    const auto further = parse_host_port(text, "further_upstreams");
+    if (!further) return further.error();
+    const auto addresses = literal_address(*further);
+    if (addresses.empty() || link->upstream_addresses.empty())
+      return base::Error{base::ErrorCode::bad_input,
+                         "further_upstreams: \"" + text + "\" and upstream: addresses, no names"};
+    link->upstream_addresses.push_back(addresses.front());
+  }
   if (!config.listeners.empty()) {
     link->listeners = std::move(config.listeners);
     link->adopted = true;
@@ -221,8 +230,10 @@ base::Expected<std::unique_ptr<Engine>> Engine::start(EngineOptions options) {
     rings.push_back(&worker->ring());
     state.workers.push_back(std::move(worker));
   }
-  if (state.options.hook) state.journal = std::make_unique<Journal>(state.options.hook, rings);
-  for (const auto& worker : state.workers) worker->start(state.journal.get());
+  if (state.options.hook && !state.options.immediate)
+    state.journal = std::make_unique<Journal>(state.options.hook, rings);
+  for (const auto& worker : state.workers)
+    worker->start(state.journal.get(), state.options.immediate ? state.options.hook : EventHook{});
   return engine;
 }
 

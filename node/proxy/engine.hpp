@@ -29,7 +29,8 @@ struct LinkLimits {
 };
 
 /// A fresh, non-blocking, close-on-exec socket of that family and type (AF_INET.., SOCK_STREAM..) in the network that
-/// the upstream is in. Called on the engine's threads.
+/// the upstream is in; for TCP also one that is connected already, to whatever the embedder chose. Called on the
+/// engine's threads.
 using OpenSocket = std::function<base::Expected<base::UniqueFd>(int family, int type)>;
 
 struct LinkConfig {
@@ -41,6 +42,8 @@ struct LinkConfig {
   std::vector<base::UniqueFd> listeners = {};
   /// "host:port", an address or a name; a name is resolved for new connections, and all its addresses are tried.
   std::string upstream = {};
+  /// Address literals, TCP: tried in order after those of `upstream`.
+  std::vector<std::string> further_upstreams = {};
   OpenSocket open_socket = {};
   bool enabled = true;
   FaultSet faults = {};
@@ -51,6 +54,9 @@ struct EngineOptions {
   std::uint64_t seed = 0;
   unsigned threads = 1;  ///< that carry bytes; a connection stays on its thread
   EventHook hook = {};
+  /// The hook is called on the threads that carry bytes, before anybody can see what the event tells of. It waits for
+  /// nothing and calls nothing of the engine.
+  bool immediate = false;
   std::size_t event_queue = 1 << 16;  ///< per thread
   bool splice = true;
 };

@@ -6,6 +6,8 @@ namespace {
 /// Of one ring before the next gets its turn.
 constexpr int events_in_a_row = 1024;
 
+}  // namespace
+
 Event event_of(const EventRecord& record) {
   Event event;
   event.at = record.at;
@@ -27,8 +29,6 @@ Event event_of(const EventRecord& record) {
   event.detail = record.detail;
   return event;
 }
-
-}  // namespace
 
 Journal::Journal(EventHook hook, std::vector<EventRing*> rings) : hook_(std::move(hook)), rings_(std::move(rings)) {
   thread_ = std::thread([this] { run(); });

@@ -10,6 +10,9 @@
 
 namespace leafcutter::node::proxy {
 
+/// Its views are valid as long as the record is.
+Event event_of(const EventRecord& record);
+
 class Journal {
  public:
   /// Reads `rings`, which outlive it.

@@ -209,7 +209,7 @@ bool StreamConnection::try_address(const SocketAddress& address) {
   }
   if (!fd) return false;
   send_at_once(fd.get());
-  if (::connect(fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS) {
+  if (::connect(fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS && errno != EISCONN) {
     connect_cause_ = connect_cause(errno);
     connect_error_ = "connect to " + address.text() + ": " + std::strerror(errno);
     worker().descriptor_freed();

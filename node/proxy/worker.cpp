@@ -90,8 +90,9 @@ Worker::Worker(std::size_t event_queue, bool splice, Resolver& resolver)
 
 Worker::~Worker() { stop(); }
 
-void Worker::start(Journal* journal) {
+void Worker::start(Journal* journal, EventHook immediate) {
   journal_ = journal;
+  immediate_ = std::move(immediate);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -142,8 +143,12 @@ void Worker::retry_scarce() {
 }
 
 void Worker::emit(EventRecord record) {
-  if (journal_ == nullptr) return;
+  if (!recording()) return;
   record.at = now_;
+  if (journal_ == nullptr) {
+    immediate_(event_of(record));
+    return;
+  }
   ring_.push(std::move(record));
   emitted_ = true;
 }

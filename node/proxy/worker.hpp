@@ -59,7 +59,8 @@ class Worker {
   Worker(std::size_t event_queue, bool splice, Resolver& resolver);
   ~Worker();
   bool usable() const { return epoll_ && mailbox_fd_; }
-  void start(Journal* journal);
+  /// Events go to `journal`, or, when there is none, at once to `immediate`.
+  void start(Journal* journal, EventHook immediate = {});
   /// Stops the thread, after all commands posted before.
   void stop();
 
@@ -89,7 +90,7 @@ class Worker {
   void descriptor_freed() { descriptors_freed_ = true; }
 
   /// Whether anybody hears of events.
-  bool recording() const { return journal_ != nullptr; }
+  bool recording() const { return journal_ != nullptr || immediate_; }
   void emit(EventRecord record);
   EventRing& ring() { return ring_; }
 
@@ -115,6 +116,7 @@ class Worker {
   bool splice_;
   Resolver& resolver_;
   Journal* journal_ = nullptr;
+  EventHook immediate_;
   bool emitted_ = false;
   base::UniqueFd epoll_, mailbox_fd_;
   std::unique_ptr<Mailbox> mailbox_;

@@ -217,6 +217,16 @@ class ExploreReader {
     return parameter.type == FaultParameter::Type::count ? to_value(node) : Value(node.text);
   }
 
+  /// False when the value is malformed in a way that has been reported: the structure knows numbers, words and
+  /// durations.
+  static bool add_parameter(Chosen& chosen, const FaultParameter& parameter, const Node& node) {
+    using Type = FaultParameter::Type;
+    auto& value = chosen.params[parameter.name] = parameter_value(parameter, node);
+    if (parameter.type == Type::duration) return base::parse_duration(node.text).ok();
+    return (parameter.type != Type::count && parameter.type != Type::word) ||
+           check_param(*chosen.kind, parameter, value).ok();
+  }
+
   /// Nothing when it is malformed; what is missing is reported.
   std::optional<Chosen> read_kind(const Node& item, Mechanism mechanism) {
     const bool mapping = item.is_map() && item.keys.size() == 1;
@@ -231,12 +241,11 @@ class ExploreReader {
       if (given.is_map()) {
         for (std::size_t i = 0; i < given.items.size(); ++i)
           for (const auto& parameter : parameters)
-            if (parameter.name == given.keys[i].text && given.items[i].is_scalar())
-              chosen.params[parameter.name] = parameter_value(parameter, given.items[i]);
+            if (parameter.name == given.keys[i].text && given.items[i].is_scalar() &&
+                !add_parameter(chosen, parameter, given.items[i]))
+              return std::nullopt;
       } else if (given.is_scalar()) {
-        chosen.params[parameters.front().name] = parameter_value(parameters.front(), given);
-        if (parameters.front().type == FaultParameter::Type::duration && !base::parse_duration(given.text))
-          return std::nullopt;  // reported as malformed
+        if (!add_parameter(chosen, parameters.front(), given)) return std::nullopt;
       }
     } else if (!parameters.empty() && parameters.front().required) {
       const auto& first = parameters.front();
@@ -254,6 +263,8 @@ class ExploreReader {
       case FaultParameter::Type::error_name: return "EIO";
       case FaultParameter::Type::count: return std::to_string(std::max<std::uint64_t>(parameter.least, 100));
       case FaultParameter::Type::event: return "\"ready service=shop\"";
+      case FaultParameter::Type::word: return parameter.words.front();
+      case FaultParameter::Type::decimal: return "0.1";
     }
     return "...";
   }
@@ -287,7 +298,8 @@ class ExploreReader {
     }
     // A kind that knows both strikes requests where they can be told apart: that is the finer place, and it holds the
     // other.
-    const bool requests = link.protocol == Protocol::http && strikes_operation(kind.name, "request");
+    const bool requests = link.protocol == Protocol::http && strikes_operation(kind.name, "request") &&
+                          !strikes_stream(kind, chosen->params);
     add(*chosen->at, {kind.name, link.id(), requests ? "request" : "connect", "", chosen->params});
   }
 

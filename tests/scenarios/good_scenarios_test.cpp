@@ -274,7 +274,11 @@ TEST(Everything, Exploration) {
   EXPECT_THAT(choices(scenario, "front_end -> store:main"),
               ElementsAre("reset connect", "latency connect {\"for\":\"100ms\"}", "latency connect {\"for\":\"2s\"}"));
   EXPECT_THAT(choices(scenario, "front_end -> store:admin"),
-              ElementsAre("reset request", "latency request {\"for\":\"100ms\"}", "latency request {\"for\":\"2s\"}"));
+              ElementsAre("reset request", "latency request {\"for\":\"100ms\"}", "latency request {\"for\":\"2s\"}",
+                          // Of the connection's bytes, also where requests are seen.
+                          "blackhole connect {\"mode\":\"stall\"}",
+                          "latency connect {\"distribution\":\"pareto\",\"for\":\"10ms\",\"shape\":\"1.5\"}",
+                          "cut connect {\"after-bytes\":100}", "half-open connect"));
   EXPECT_THAT(choices(scenario, "front_end -> cache"), ElementsAre("refuse connect", "blackhole connect"));
   for (const auto& fault : scenario.explore.faults) {
     const auto* kind = fault_kind(fault.kind);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "node/links/detour.hpp"
 #include "node/links/proxy.hpp"
 
 namespace leafcutter::node {
@@ -124,6 +125,8 @@ class Rig {
   std::condition_variable changed_;
   std::vector<Event> events_;
   boost::asio::io_context io_;
+  scenarios::Link link_;
+  std::unique_ptr<Detour> detour_;
   std::unique_ptr<LinkProxy> proxy_;
   std::uint16_t port_ = 0;
   std::atomic<pid_t> loop_{0};

@@ -1,0 +1,375 @@
+// The rows of the table of fault kinds that strike links: what strikes a request or a connection as the link's proxy
+// (node/links) sees it, and what strikes the bytes of a connection, which the network fault engine carries out.
+#include "base/text.hpp"
+#include "scenarios/fault_kinds.hpp"
+
+namespace leafcutter::scenarios {
+namespace {
+
+using Type = FaultParameter::Type;
+
+constexpr std::uint64_t most_rate = 1'000'000'000'000, most_bytes = 1'000'000'000'000;
+
+FaultParameter flow_parameter(const std::string& preset, bool of_stream = false) {
+  return {.name = "flow",
+          .type = Type::word,
+          .required = false,
+          .about = std::string(of_stream ? "of the connection: " : "") + "which way, " + preset + " when not given",
+          .words = {"both", "to-service", "to-caller"},
+          .of_stream = of_stream};
+}
+
+FaultParameter one_way_parameter() {
+  return {.name = "flow",
+          .type = Type::word,
+          .required = false,
+          .about = "which way, to-caller when not given",
+          .words = {"to-service", "to-caller"}};
+}
+
+FaultParameter time_parameter(const std::string& name, bool required, const std::string& about,
+                              bool of_stream = false) {
+  return {.name = name, .type = Type::duration, .required = required, .about = about, .of_stream = of_stream};
+}
+
+FaultParameter bytes_parameter(const std::string& name, bool required, const std::string& about,
+                               std::uint64_t least = 0) {
+  return {.name = name, .type = Type::count, .required = required, .about = about, .least = least, .most = most_bytes};
+}
+
+FaultParameter ending_parameter() {
+  return {.name = "ending",
+          .type = Type::word,
+          .required = false,
+          .about = "an orderly close, or a reset; close when not given",
+          .words = {"close", "reset"}};
+}
+
+std::chrono::nanoseconds time_of(const Value& params, const char* name) {
+  const auto found = params.find(name);
+  if (found == params.end() || !found->is_string()) return {};
+  const auto time = base::parse_duration(found->get<std::string>());
+  return time ? *time : std::chrono::nanoseconds{};
+}
+
+std::string latency_refusal(const Value& params) {
+  const auto shape = params.value("distribution", "fixed");
+  const bool wide = params.contains("spread"), tailed = params.contains("shape");
+  const bool pareto = shape.starts_with("pareto");
+  if ((shape == "uniform" || shape == "normal" || shape == "pareto-normal") && !wide)
+    return "distribution \"" + shape + "\" needs \"spread\"";
+  if ((shape == "fixed" || shape == "pareto") && wide)
+    return "distribution \"" + shape + "\" has no \"spread\"; uniform and normal have";
+  if (tailed && !pareto) return "\"shape\" goes with distribution \"pareto\" or \"pareto-normal\"";
+  return {};
+}
+
+std::string jitter_refusal(const Value& params) {
+  return params.contains("from") && time_of(params, "from") > time_of(params, "up-to")
+             ? "\"from\" is longer than \"up-to\"; exchange them"
+             : "";
+}
+
+std::string slice_refusal(const Value& params) {
+  if (params.contains("variation") && params["variation"] >= params["bytes"])
+    return "\"variation\" has to be less than \"bytes\"";
+  return {};
+}
+
+/// What strikes a connection or a request as a whole.
+std::vector<FaultKind> whole_kinds() {
+  return {
+      {.name = "refuse",
+       .mechanism = Mechanism::link,
+       .about = "The connection is refused.",
+       .operations = {"connect"},
+       .evidence = "connection number, 0 bytes forwarded",
+       .undo = "at once: later connections are let through",
+       .capability = "network-namespace",
+       .complexity = 1},
+      {.name = "reset",
+       .mechanism = Mechanism::link,
+       .about = "The connection is reset; the request it carries does not go through.",
+       .operations = {"request", "connect"},
+       .parameters = {{.name = "side",
+                       .type = Type::word,
+                       .required = false,
+                       .about = "of the connection: which side is reset; the other one sees an orderly end",
+                       .words = {"both", "caller", "service"},
+                       .of_stream = true},
+                      time_parameter("after", false,
+                                     "of the connection: how long after it was opened, also when it is idle", true)},
+       .evidence = "connection number, bytes seen",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 2},
+      {.name = "blackhole",
+       .mechanism = Mechanism::link,
+       .about = "Nothing passes on the connection any more, in either direction, and nobody is told.",
+       .operations = {"request", "connect"},
+       .parameters =
+           {{.name = "mode",
+             .type = Type::word,
+             .required = false,
+             .about =
+                 "of the connection: stall stops reading, so that the sender feels it; drop reads and loses what comes",
+             .words = {"stall", "drop"},
+             .of_stream = true},
+            flow_parameter("both", true)},
+       .evidence = "bytes withheld",
+       .undo = "when the caller closes the connection; with a mode or a flow: when both sides have closed it",
+       .capability = "network-namespace",
+       .complexity = 3},
+      {.name = "latency",
+       .mechanism = Mechanism::link,
+       .about = "The request reaches the service later.",
+       .operations = {"request", "connect"},
+       .parameters =
+           {time_parameter("for", true, "how much later, from its arrival"),
+            {.name = "distribution",
+             .type = Type::word,
+             .required = false,
+             .about = "of the connection: how the time is drawn, fixed when not given. "
+                      "`for` is the fixed time, the least (uniform, pareto) or the mean (normal)",
+             .words = {"fixed", "uniform", "normal", "pareto", "pareto-normal"},
+             .of_stream = true},
+            time_parameter("spread", false,
+                           "of the connection: what is beyond the least (uniform), or the deviation (normal)", true),
+            {.name = "shape",
+             .type = Type::decimal,
+             .required = false,
+             .about = "of the connection: of pareto; 2 when not given",
+             .least = 100'000,
+             .most = 100'000'000,
+             .of_stream = true},
+            time_parameter("at-most", false, "of the connection: a longer draw becomes this", true),
+            {.name = "each",
+             .type = Type::word,
+             .required = false,
+             .about =
+                 "of the connection: what has a draw of its own, the connection (when not given) or every piece of it",
+             .words = {"connection", "piece"},
+             .of_stream = true},
+            flow_parameter("both", true)},
+       .refusal = latency_refusal,
+       .evidence = "scheduled and actual delay",
+       .undo = "when the request has been let go",
+       .capability = "network-namespace",
+       .complexity = 3},
+      {.name = "lose-response",
+       .mechanism = Mechanism::link,
+       .about = "The request goes through and takes effect; its response is lost and the connection reset.",
+       .operations = {"request"},
+       .http_only = true,
+       .evidence = "the response's status and length, the request forwarded",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 3},
+  };
+}
+
+/// What the bytes of a connection meet on their way.
+std::vector<FaultKind> byte_kinds() {
+  return {
+      {.name = "bandwidth",
+       .mechanism = Mechanism::link,
+       .about = "The bytes take the time that they need at a rate.",
+       .operations = {"connect"},
+       .stream = true,
+       .lasting = true,
+       .parameters = {{.name = "bytes-per-second", .type = Type::count, .about = "the rate", .most = most_rate},
+                      bytes_parameter("burst", false, "bytes that pass at once after idle time; 0 when not given"),
+                      {.name = "scope",
+                       .type = Type::word,
+                       .required = false,
+                       .about = "who has the rate: each connection for itself, or all of the link together; connection "
+                                "when not given",
+                       .words = {"connection", "link"}},
+                      flow_parameter("both, each for itself,")},
+       .evidence = "connection number, direction, offset and number of the first bytes that had to wait",
+       .undo = "with the leaf",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "jitter",
+       .mechanism = Mechanism::link,
+       .about = "Every piece of the stream arrives later by another time, in order.",
+       .operations = {"connect"},
+       .stream = true,
+       .lasting = true,
+       .parameters = {time_parameter("up-to", true, "the longest delay; every time up to it is as likely"),
+                      time_parameter("from", false, "the shortest delay; none when not given"), flow_parameter("both")},
+       .refusal = jitter_refusal,
+       .evidence = "connection number, direction, offset and number of the first bytes, their delay",
+       .undo = "with the leaf",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "slice",
+       .mechanism = Mechanism::link,
+       .about = "The stream arrives in small pieces, one by one.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {bytes_parameter("bytes", true, "size of a piece", 1),
+                      bytes_parameter("variation", false, "how much bigger or smaller a piece may be", 1),
+                      time_parameter("pause", false, "between two pieces"), flow_parameter("both")},
+       .refusal = slice_refusal,
+       .evidence = "connection number, direction, offset and number of the first bytes that were cut up",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "limit",
+       .mechanism = Mechanism::link,
+       .about = "Exactly so many bytes get through, then this direction ends in order; the other one goes on.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {bytes_parameter("bytes", true, "how many get through"), one_way_parameter()},
+       .evidence = "connection number, direction, offset of the first byte that did not get through",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "truncate",
+       .mechanism = Mechanism::link,
+       .about = "The first bytes get through, the rest is lost, and the connection stays open.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {bytes_parameter("keep", true, "how many bytes get through"), one_way_parameter()},
+       .evidence = "connection number, direction, offset and number of the first bytes that were lost",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "flip-bit",
+       .mechanism = Mechanism::link,
+       .about = "One bit of the stream arrives inverted.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {bytes_parameter("offset", true, "which byte of the stream, from 0"),
+                      {.name = "bit",
+                       .type = Type::count,
+                       .required = false,
+                       .about = "which bit of it, 0 to 7; 0 when not given",
+                       .least = 0,
+                       .most = 7},
+                      one_way_parameter()},
+       .evidence = "connection number, direction, the byte's offset",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+  };
+}
+
+/// How a connection begins and ends.
+std::vector<FaultKind> connection_kinds() {
+  return {
+      {.name = "hang-connect",
+       .mechanism = Mechanism::link,
+       .about = "The connection is accepted, and nothing more happens.",
+       .operations = {"connect"},
+       .stream = true,
+       .evidence = "connection number; the service is never dialled",
+       .undo = "when the caller closes the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "slow-accept",
+       .mechanism = Mechanism::link,
+       .about = "The connection is accepted, and brought to the service only after a time.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {time_parameter("for", true, "how much later the service is dialled")},
+       .evidence = "connection number, the delay",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "reset-after-accept",
+       .mechanism = Mechanism::link,
+       .about = "The connection is accepted, then reset; the service hears nothing of it.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {time_parameter("after", false, "how long after it was accepted; at once when not given")},
+       .evidence = "connection number; the service is never dialled",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "slow-close",
+       .mechanism = Mechanism::link,
+       .about = "The end of the stream arrives later than its last byte.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {time_parameter("for", true, "how much later"), flow_parameter("both")},
+       .evidence = "connection number, direction, bytes before the end, the delay",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "half-open",
+       .mechanism = Mechanism::link,
+       .about = "One side's connection is gone, and the other side is told nothing: what it sends is lost.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {{.name = "gone",
+                       .type = Type::word,
+                       .required = false,
+                       .about = "who is gone, service when not given",
+                       .words = {"service", "caller"}},
+                      time_parameter("after", false,
+                                     "how long after the connection was opened; at once when not given")},
+       .evidence = "connection number",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "cut",
+       .mechanism = Mechanism::link,
+       .about = "The whole connection ends in the middle: after so many bytes of a direction, or after a time, "
+                "whichever comes first.",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {bytes_parameter("after-bytes", false, "exactly so many bytes get through"),
+                      time_parameter("after", false, "counted from its opening; traffic does not prolong it"),
+                      ending_parameter(), one_way_parameter()},
+       .some_of = {"after-bytes", "after"},
+       .evidence = "connection number, direction and offset",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+      {.name = "lose-reply",
+       .mechanism = Mechanism::link,
+       .about = "What the caller sends goes through; at the first bytes of the answer the connection ends, and the "
+                "answer is lost. For ports that speak no HTTP (there: lose-response).",
+       .operations = {"connect"},
+       .stream = true,
+       .parameters = {ending_parameter()},
+       .evidence = "connection number, bytes of the answer that were lost",
+       .undo = "with the connection",
+       .capability = "network-namespace",
+       .complexity = 4},
+  };
+}
+
+}  // namespace
+
+std::string links_section() {
+  return "\n## How faults strike a link\n\n"
+         "- **Requests, where they can be told apart.** On a port with `protocol: http`, `reset`, `blackhole`, "
+         "`latency` and "
+         "`lose-response` strike a request, `refuse` a\n  connection; on a port with `protocol: tcp` each strikes a "
+         "connection.\n"
+         "- **The bytes of a connection, whatever they mean.** All other kinds, and those that are given a parameter "
+         "\"of the connection\", strike a connection on any port:\n  the n-th that the caller opens, `bandwidth` and "
+         "`jitter` that one and all "
+         "later ones. Offsets count the bytes of one direction from 0.\n"
+         "- **Both can meet.** Several faults of a connection's bytes apply one after the other in the plan's order; a "
+         "refused connection meets "
+         "none of them.\n"
+         "- **The same plan draws the same.** Whatever is drawn (a latency, say) is a function of the fault, its link "
+         "and the connection's number.\n"
+         "- **A connection that is not struck pays nothing**: it does not pass through the engine that does this to "
+         "bytes.\n"
+         "- **Seen from HTTP.** Requests are read on the caller's side of these faults: a `request` event says what "
+         "was asked, and the answer "
+         "that it tells of is what arrived.\n";
+}
+
+std::vector<FaultKind> link_fault_kinds() {
+  auto all = whole_kinds();
+  for (auto&& rows : {byte_kinds(), connection_kinds()}) all.insert(all.end(), rows.begin(), rows.end());
+  return all;
+}
+
+}  // namespace leafcutter::scenarios
