@@ -74,12 +74,6 @@ TEST(Outbox, TheDocumentIsAContract) {
 
 TEST(Outbox, IsCleanWhenFixed) { expect_clean_when_fixed("outbox"); }
 
-TEST(DoubleCharge, OneLostResponseChargesTwice) {
-  EXPECT_THAT(faults_found("double-charge"), testing::ElementsAre("lose-response till -> bank request POST /charge"));
-}
-
-TEST(DoubleCharge, IsCleanWhenFixed) { expect_clean_when_fixed("double-charge"); }
-
 TEST(ConfigSave, OneFailedWriteDamagesTheConfiguration) {
   EXPECT_THAT(faults_found("config-save"), testing::ElementsAre("errno conf write data:config.tmp"));
 }
@@ -91,16 +85,7 @@ TEST(Replay, AFindingFailsEveryTimeWithTheSameSignature) {
   const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 120");
   const auto json = document(leafcutter({"run", scenario, "--format", "json", "--out", folder / "out"}, folder.path()));
   ASSERT_FALSE(json["findings"].empty()) << json.dump(2);
-  const auto& finding = json["findings"][0];
-  const auto replayed =
-      leafcutter({"replay", finding["leaf"], "--times", "20", "--out", folder / "out"}, folder.path());
-  EXPECT_EQ(replayed.exit, 1) << replayed.err;
-  EXPECT_THAT(replayed.out, HasSubstr("20 of 20 failed"));
-  const std::string signature = finding["signature"];
-  std::size_t said = 0;
-  for (auto at = replayed.out.find(signature); at != std::string::npos; at = replayed.out.find(signature, at + 1))
-    ++said;
-  EXPECT_EQ(said, 20U) << replayed.out;
+  acceptance::expect_fails_again(folder, json["findings"][0], 20);
 }
 
 TEST(Replay, ALeafWithoutFaultsPasses) {

@@ -1,5 +1,6 @@
 // As much HTTP/1.1 as the library's example services need: a single-threaded server, and a client with one deadline for
-// the whole exchange. One request a connection, bodies with a Content-Length, addresses over IPv4.
+// the whole exchange. One request a connection unless the client asks to keep it, bodies with a Content-Length,
+// addresses over IPv4.
 #pragma once
 
 #include <arpa/inet.h>
@@ -43,6 +44,8 @@ struct Response {
 
   std::string text() const { return json.is_null() ? std::string() : json.dump(); }
 };
+
+using Handler = std::function<Response(const Request&)>;
 
 namespace detail {
 
@@ -98,6 +101,7 @@ struct Message {
   std::string first_line;
   std::map<std::string, std::string> headers;
   std::string body;
+  std::size_t length = 0;  ///< of all of it, in bytes
 };
 inline std::optional<Message> parse(const std::string& bytes) {
   if (bytes.size() > largest_message) throw std::runtime_error("message too long");
@@ -125,7 +129,42 @@ inline std::optional<Message> parse(const std::string& bytes) {
   }
   if (bytes.size() < head_end + 4 + length) return std::nullopt;
   message.body = bytes.substr(head_end + 4, length);
+  message.length = head_end + 4 + length;
   return message;
+}
+
+inline bool keeps_connection(const Message& message) {
+  const auto found = message.headers.find("connection");
+  return found != message.headers.end() && found->second == "keep-alive";
+}
+
+inline Response handle(const Handler& handler, const Message& message) {
+  const auto& line = message.first_line;
+  const auto first = line.find(' '), second = line.find(' ', first + 1);
+  if (second == std::string::npos) throw std::runtime_error("not a request line");
+  return handler({line.substr(0, first), line.substr(first + 1, second - first - 1), message.headers, message.body});
+}
+
+/// Answers every request that has come whole. True when the connection is done with.
+inline bool answer_requests(const Handler& handler, int fd, std::string& bytes) {
+  while (true) {
+    Response response;
+    bool keep = false;
+    try {
+      const auto message = parse(bytes);
+      if (!message) return false;
+      bytes.erase(0, message->length);
+      response = handle(handler, *message);
+      keep = keeps_connection(*message);
+    } catch (const std::exception& problem) {  // includes a body that is no JSON
+      response = {400, {{"error", problem.what()}}};
+    }
+    const auto body = response.text();
+    const auto text = "HTTP/1.1 " + std::to_string(response.status) + (response.status < 400 ? " OK" : " Refused") +
+                      "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+                      "\r\nConnection: " + (keep ? "keep-alive" : "close") + "\r\n\r\n" + body;
+    if (!send_all(fd, text, Clock::now() + std::chrono::seconds(2)) || !keep) return true;
+  }
 }
 
 }  // namespace detail
@@ -133,7 +172,7 @@ inline std::optional<Message> parse(const std::string& bytes) {
 /// One thread, one request at a time, many connections: a client that says nothing keeps nobody else waiting.
 class Server {
  public:
-  using Handler = std::function<Response(const Request&)>;
+  using Handler = library::Handler;
   /// Called between requests, after the last one was answered; returns how long to wait at most for the next (-1: any
   /// time).
   using BetweenRequests = std::function<int()>;
@@ -157,6 +196,8 @@ class Server {
   }
 
  private:
+  static constexpr std::chrono::seconds longest_silence{10};
+
   struct Connection {
     Descriptor socket;
     std::string bytes;
@@ -165,7 +206,7 @@ class Server {
 
   void accept_one() {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket.get() >= 0) connections_.push_back({std::move(socket), {}, Clock::now() + std::chrono::seconds(10)});
+    if (socket.get() >= 0) connections_.push_back({std::move(socket), {}, Clock::now() + longest_silence});
   }
 
   /// Reads what has come; answers at most one request, so that `between` runs after each.
@@ -178,7 +219,10 @@ class Server {
         connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
         return;
       }
-      if (readable && !respond(handler, connection)) continue;
+      if (readable && !detail::answer_requests(handler, connection.socket.get(), connection.bytes)) {
+        connection.deadline = Clock::now() + longest_silence;
+        continue;
+      }
       connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
       return;
     }
@@ -190,28 +234,6 @@ class Server {
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     connection.bytes.append(buffer, static_cast<std::size_t>(n));
     return n > 0;
-  }
-
-  /// True when the connection is done with.
-  static bool respond(const Handler& handler, Connection& connection) {
-    Response response;
-    try {
-      const auto message = detail::parse(connection.bytes);
-      if (!message) return false;
-      const auto& line = message->first_line;
-      const auto first = line.find(' '), second = line.find(' ', first + 1);
-      if (second == std::string::npos) throw std::runtime_error("not a request line");
-      response =
-          handler({line.substr(0, first), line.substr(first + 1, second - first - 1), message->headers, message->body});
-    } catch (const std::exception& problem) {  // includes a body that is no JSON
-      response = {400, {{"error", problem.what()}}};
-    }
-    const auto body = response.text();
-    const auto text = "HTTP/1.1 " + std::to_string(response.status) + (response.status < 400 ? " OK" : " Refused") +
-                      "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-                      "\r\nConnection: close\r\n\r\n" + body;
-    detail::send_all(connection.socket.get(), text, Clock::now() + std::chrono::seconds(2));
-    return true;
   }
 
   Descriptor listener_;
@@ -249,37 +271,65 @@ inline Descriptor dial(const Endpoint& to, Clock::time_point deadline) {
   return socket;
 }
 
-/// One exchange; nothing when the answer did not come whole in `patience`, for whatever reason.
-inline std::optional<Response> exchange(const Endpoint& to, const std::string& method, const std::string& path,
-                                        const Json& json, std::chrono::milliseconds patience,
+/// A connection that carries one exchange after the other.
+struct KeptConnection {
+  Descriptor socket;  ///< none: there is no connection
+  std::string bytes;  ///< read, and no whole response yet
+
+  bool open() const { return socket.get() >= 0; }
+  void close() {
+    socket = Descriptor();
+    bytes.clear();
+  }
+};
+
+/// The next response on the connection. Nothing when it did not come whole by then; when that is because the connection
+/// is lost, it is closed.
+inline std::optional<Response> read_response(KeptConnection& connection, Clock::time_point deadline) try {
+  char buffer[16384];
+  while (true) {
+    if (const auto message = detail::parse(connection.bytes)) {
+      connection.bytes.erase(0, message->length);
+      const auto space = message->first_line.find(' ');
+      if (space == std::string::npos) throw std::runtime_error("not a status line");
+      return Response{std::stoi(message->first_line.substr(space + 1)), Json::parse(message->body, nullptr, false)};
+    }
+    if (!detail::wait_for(connection.socket.get(), POLLIN, deadline)) return std::nullopt;
+    const auto n = ::recv(connection.socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n <= 0) throw std::runtime_error("the connection is lost");
+    connection.bytes.append(buffer, static_cast<std::size_t>(n));
+  }
+} catch (const std::exception&) {
+  connection.close();
+  return std::nullopt;
+}
+
+/// One exchange on a connection that is opened when there is none, and kept unless it is lost; nothing when the answer
+/// did not come whole in `patience`, for whatever reason.
+inline std::optional<Response> exchange(KeptConnection& connection, const Endpoint& to, const std::string& method,
+                                        const std::string& path, const Json& json, std::chrono::milliseconds patience,
                                         const std::map<std::string, std::string>& headers = {}) {
   const auto deadline = Clock::now() + patience;
-  const auto socket = dial(to, deadline);
-  if (socket.get() < 0) return std::nullopt;
+  if (!connection.open()) connection.socket = dial(to, deadline);
+  if (!connection.open()) return std::nullopt;
   const auto body = json.is_null() ? std::string() : json.dump();
-  auto text = method + " " + path + " HTTP/1.1\r\nHost: " + to.host + "\r\nConnection: close\r\n";
+  auto text = method + " " + path + " HTTP/1.1\r\nHost: " + to.host + "\r\n";
+  if (headers.count("Connection") == 0) text += "Connection: keep-alive\r\n";
   for (const auto& [name, value] : headers) text += name + ": " + value + "\r\n";
   text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-  if (!detail::send_all(socket.get(), text, deadline)) return std::nullopt;
-
-  std::string bytes;
-  char buffer[16384];
-  while (detail::wait_for(socket.get(), POLLIN, deadline)) {
-    const auto n = ::recv(socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n <= 0) return std::nullopt;
-    bytes.append(buffer, static_cast<std::size_t>(n));
-    try {
-      const auto message = detail::parse(bytes);
-      if (!message) continue;
-      const auto space = message->first_line.find(' ');
-      if (space == std::string::npos) return std::nullopt;
-      return Response{std::stoi(message->first_line.substr(space + 1)), Json::parse(message->body, nullptr, false)};
-    } catch (const std::exception&) {
-      return std::nullopt;
-    }
-  }
+  if (detail::send_all(connection.socket.get(), text, deadline)) return read_response(connection, deadline);
+  connection.close();
   return std::nullopt;
+}
+
+/// The same on a connection of its own.
+inline std::optional<Response> exchange(const Endpoint& to, const std::string& method, const std::string& path,
+                                        const Json& json, std::chrono::milliseconds patience,
+                                        std::map<std::string, std::string> headers = {}) {
+  KeptConnection connection;
+  headers["Connection"] = "close";
+  return exchange(connection, to, method, path, json, patience, headers);
 }
 
 }  // namespace library

@@ -14,7 +14,9 @@ class LineServer {
   /// A line and its answer, both without their ends.
   using Handler = std::function<std::string(const std::string&)>;
 
-  explicit LineServer(int port) : listener_(detail::listen_at(port)) {}
+  /// Who connects is told `greeting` first, unless it is empty.
+  explicit LineServer(int port, const std::string& greeting = "")
+      : listener_(detail::listen_at(port)), greeting_(greeting.empty() ? "" : greeting + "\n") {}
 
   [[noreturn]] void serve(const Handler& handler) {
     while (true) {
@@ -36,7 +38,8 @@ class LineServer {
 
   void accept_one() {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket.get() >= 0) connections_.push_back({std::move(socket), {}});
+    if (socket.get() >= 0 && detail::send_all(socket.get(), greeting_, Clock::now() + std::chrono::seconds(2)))
+      connections_.push_back({std::move(socket), {}});
   }
 
   /// False when the connection is done with.
@@ -54,6 +57,7 @@ class LineServer {
   }
 
   Descriptor listener_;
+  std::string greeting_;
   std::vector<Connection> connections_;
 };
 
@@ -66,6 +70,21 @@ inline Descriptor dial_blocking(const Endpoint& to, std::chrono::milliseconds pa
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   return socket;
+}
+
+/// The next line on a connection that carries one answer at a time, without its end; nothing when the connection ends,
+/// fails or is silent for longer than it may be.
+inline std::optional<std::string> read_line(int fd) {
+  std::string line;
+  char buffer[256];
+  while (line.empty() || line.back() != '\n') {
+    const auto n = ::recv(fd, buffer, sizeof buffer, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return std::nullopt;
+    line.append(buffer, static_cast<std::size_t>(n));
+  }
+  line.pop_back();
+  return line;
 }
 
 }  // namespace library

@@ -35,7 +35,7 @@ class Kiosk {
     const auto entry = std::to_string(sale.at("amount").get<int>()) + " " + id;
     if (connection_.get() < 0) connection_ = library::dial_blocking(ledger_, patience);
     if (connection_.get() < 0) return {503, {{"id", id}, {"error", "no connection to the ledger"}}};
-    const auto answer = send_line(entry + "\n") ? read_line() : std::nullopt;
+    const auto answer = send_line(entry + "\n") ? library::read_line(connection_.get()) : std::nullopt;
     if (answer == "booked") return {201, {{"id", id}, {"entry", entry}}};
     connection_ = library::Descriptor();  // whatever is still on its way belongs to no later sale
     return {502, {{"id", id}, {"error", answer ? "refused" : "the ledger does not answer"}}};
@@ -49,19 +49,6 @@ class Kiosk {
       if (fixed_ && n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
     }
     return false;
-  }
-
-  std::optional<std::string> read_line() const {
-    std::string answer;
-    char buffer[256];
-    while (answer.empty() || answer.back() != '\n') {
-      const auto n = ::recv(connection_.get(), buffer, sizeof buffer, 0);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return std::nullopt;
-      answer.append(buffer, static_cast<std::size_t>(n));
-    }
-    answer.pop_back();
-    return answer;
   }
 
   library::Endpoint ledger_;
