@@ -9,6 +9,7 @@
 #include "commands/output.hpp"
 #include "commands/proxy_session.hpp"
 #include "node/runs/loader.hpp"
+#include "node/runs/recording.hpp"
 #include "scenarios/verdict.hpp"
 
 namespace leafcutter::commands {
@@ -25,7 +26,7 @@ constexpr const char* proxy_footer =
     "nothing was run; 3 something could not be written; 130 interrupted.";
 
 struct ProxyOptions {
-  std::string file, journal, format = "auto";
+  std::string file, journal, replay, format = "auto";
   std::optional<std::uint64_t> seed;
   unsigned threads = 1;
   bool watch = false;
@@ -36,6 +37,28 @@ std::unique_ptr<ProxyView> view_for(const ProxyOptions& options, runs::Time star
   if (options.format == "json" || (options.format == "auto" && !terminal)) return make_record_view(start);
   if (!terminal) return make_text_view(start);
   return make_dashboard(start, std::getenv("NO_COLOR") == nullptr);
+}
+
+/// Takes seed and decisions out of a journal. False: it is none, which has been said.
+bool prepare_replay(const ProxyOptions& options, const runs::Run& run, runs::RunnerOptions& runner) {
+  const auto recording = runs::read_recording(options.replay);
+  if (!recording) {
+    print_error(recording.error());
+    return false;
+  }
+  const auto warn = [&](const std::string& message) {
+    print_warning({base::ErrorCode::bad_input, message, {options.replay, 0, 0}});
+  };
+  if (recording->digest != run.digest)
+    warn("it is the journal of another document (SHA-256 " + recording->digest +
+         "); its decisions are made again where proxies and faults have the same names");
+  if (recording->dropped != 0)
+    warn("it lacks " + std::to_string(recording->dropped) + " records; what they say is taken for not having happened");
+  if (!recording->whole) warn("it has no end; connections after it are drawn from its seed");
+  if (recording->reloaded) warn("its document was replaced on the way; what came after that is drawn from its seed");
+  runner.seed = recording->seed;
+  runner.decisions = recording->decisions;
+  return true;
 }
 
 int run_proxy(const ProxyOptions& options) {
@@ -51,14 +74,15 @@ int run_proxy(const ProxyOptions& options) {
   for (const auto& error : loaded.errors) print_error(error);
   for (const auto& warning : loaded.warnings) print_warning(warning);
   if (!loaded.run) return exit_codes::bad_input;
+  const auto start = std::chrono::steady_clock::now();
+  runs::RunnerOptions runner_options{options.seed, options.threads, {}, {}, start};
+  if (!options.replay.empty() && !prepare_replay(options, *loaded.run, runner_options)) return exit_codes::bad_input;
   std::unique_ptr<runs::JournalFile> journal;
   if (!options.journal.empty()) {
     auto created = runs::JournalFile::create(options.journal);
     if (!created) return fail(created.error());
     journal = std::move(*created);
   }
-  const auto start = std::chrono::steady_clock::now();
-  runs::RunnerOptions runner_options{options.seed, options.threads, {}, start};
   if (journal)
     runner_options.hook = [start, file = journal.get()](const node::proxy::Event& event) {
       file->append(runs::event_record(event, start));
@@ -80,6 +104,11 @@ void add_proxy(CLI::App& app, Context& context) {
       ->type_name("N");
   command->add_option("--journal", options->journal, "write every decision to this new file (NDJSON)")
       ->type_name("FILE");
+  command
+      ->add_option("--replay", options->replay,
+                   "make the decisions in this journal again instead of drawing; its seed is used, too")
+      ->type_name("JOURNAL")
+      ->excludes("--seed");
   command->add_flag("--watch", options->watch, "load the document again when it changes");
   command->add_option("--threads", options->threads, "that carry bytes")->check(CLI::Range(1, 64))->type_name("N");
   command->add_option("--format", options->format, "auto: a dashboard on a terminal, NDJSON elsewhere")

@@ -17,6 +17,7 @@ ArmedFaultPtr armed_fault(const Fault& fault, const FindCounters& counters, cons
     if (const auto subnet = Subnet::parse(peer)) armed->peers.push_back(*subnet);
   armed->counters = counters(fault.id);
   armed->counters->effect = kind_of(fault.effect);
+  armed->activation = ++armed->counters->activations;
   if (const auto* bandwidth = std::get_if<Bandwidth>(&fault.effect)) {
     if (bandwidth->scope == Bandwidth::Scope::shared) {
       armed->pacers[0] = armed->pacers[1] = bucket(bandwidth->bucket, *bandwidth);
@@ -35,6 +36,14 @@ bool is_for_everybody(const Fault& fault) {
 }
 
 }  // namespace
+
+DrawKey draw_key(const ArmedFault& fault, std::uint64_t seed, std::string_view link, std::uint64_t connection,
+                 Direction direction, const Decisions* decisions) {
+  DrawKey key{seed, link, connection, direction, fault.fault.id};
+  if (decisions != nullptr)
+    key.recorded = decisions->find({std::string(link), connection, direction, fault.fault.id, fault.activation});
+  return key;
+}
 
 ArmedSetPtr arm(FaultSet set, const ArmedSet* before, const FindCounters& counters, const FindBucket& bucket) {
   auto armed = std::make_shared<ArmedSet>();

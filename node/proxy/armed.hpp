@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "node/proxy/decisions.hpp"
+#include "node/proxy/draws.hpp"
 #include "node/proxy/event.hpp"
 #include "node/proxy/fault.hpp"
 #include "node/proxy/gate.hpp"
@@ -20,6 +22,7 @@ struct FaultCounters {
   std::atomic<std::uint64_t> strikes{0}, bytes{0}, passed_over{0};
   std::atomic<std::int64_t> delay{0};
   std::string_view effect;
+  std::uint64_t activations = 0;  ///< changed by arm() alone
 };
 
 /// Unchanged for as long as anything uses it. A fault that is in two sets in a row is the same object in both.
@@ -27,6 +30,7 @@ struct ArmedFault : std::enable_shared_from_this<ArmedFault> {
   Fault fault;
   std::vector<Subnet> peers;
   std::shared_ptr<FaultCounters> counters;
+  std::uint64_t activation = 1;
   std::array<std::shared_ptr<SharedPacer>, 2> pacers;  ///< by direction; null: one for each connection
 
   bool selects_peer(const sockaddr_storage& peer) const {
@@ -57,6 +61,10 @@ struct BackPassage {
   Passage passage;
   ArmedFaultPtr by;
 };
+
+/// The key of the fault's draws on a connection and direction.
+DrawKey draw_key(const ArmedFault& fault, std::uint64_t seed, std::string_view link, std::uint64_t connection,
+                 Direction direction, const Decisions* decisions);
 
 /// What a fault did, to whoever writes it down.
 struct Strike {

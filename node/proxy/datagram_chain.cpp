@@ -97,7 +97,8 @@ void DatagramChain::replace(const std::vector<ArmedFaultPtr>& faults, Time now) 
       continue;
     }
     if (std::find(faults_.begin(), faults_.end(), fault) != faults_.end()) continue;
-    const DrawKey key{context_.seed, context_.link, context_.session, context_.direction, fault->fault.id};
+    const auto key =
+        draw_key(*fault, context_.seed, context_.link, context_.session, context_.direction, context_.decisions);
     Gate gate(fault->fault, key, fault->selects_peer(context_.peer));
     if (gate.passed_over()) sink_->passed_over(*fault, context_.direction);
     if (!gate.connection_selected()) continue;

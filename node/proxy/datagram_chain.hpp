@@ -52,6 +52,7 @@ class DatagramChain {
     std::uint64_t session = 1;
     Direction direction = Direction::to_upstream;
     sockaddr_storage peer{};
+    const Decisions* decisions = nullptr;
   };
 
   DatagramChain(Context context, StrikeSink& sink) : context_(std::move(context)), sink_(&sink) {}

@@ -231,7 +231,8 @@ void DatagramSession::renew_chains() {
     if (!one.chain && set_->faults.empty()) continue;
     if (!one.chain)
       one.chain = std::make_unique<DatagramChain>(
-          DatagramChain::Context{link_.shared().seed, *link_.shared().name, ordinal_, direction, peer_.storage},
+          DatagramChain::Context{link_.shared().seed, *link_.shared().name, ordinal_, direction, peer_.storage,
+                                 link_.shared().decisions.get()},
           static_cast<StrikeSink&>(*this));
     one.chain->replace(set_->faults, worker_.now());
   }

@@ -13,7 +13,7 @@ class DatagramLatency final : public DatagramStage {
   void take(Datagram datagram, GateResult gate, Time, DatagramExit& exit) override {
     Duration delay{0};
     if (gate.struck && !draw_.exhausted()) {
-      delay = draw_.next();
+      delay = draw_.next(gate.operation, 0);
       exit.struck({gate.operation, 0, datagram.bytes.size(), delay});
     }
     const auto due = datagram.arrived + delay;
@@ -56,9 +56,13 @@ class DatagramBandwidth final : public DatagramStage {
 template <class Loses>
 class DatagramLoss final : public DatagramStage {
  public:
-  DatagramLoss(Loses loses, const DrawKey& key) : loses_(std::move(loses)), draws_(key, "value") {}
+  DatagramLoss(Loses loses, const DrawKey& key)
+      : loses_(std::move(loses)), recorded_(key.recorded), draws_(key, "value") {}
   void take(Datagram datagram, GateResult gate, Time now, DatagramExit& exit) override {
-    if (gate.struck && loses_(draws_))
+    // The model steps on all the same: for what comes after the record.
+    const bool drawn = gate.struck && loses_(draws_);
+    const bool lost = recorded_ != nullptr ? recorded_->at(gate.operation, 0) != nullptr : drawn;
+    if (lost)
       exit.struck({gate.operation, 0, datagram.bytes.size(), Duration{0}, "lost"});
     else
       exit.go_on(std::move(datagram), now);
@@ -66,6 +70,7 @@ class DatagramLoss final : public DatagramStage {
 
  private:
   Loses loses_;
+  const FaultDecisions* recorded_;
   Draws draws_;
 };
 

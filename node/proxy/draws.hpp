@@ -10,12 +10,15 @@
 
 namespace leafcutter::node::proxy {
 
+class FaultDecisions;
+
 struct DrawKey {
   std::uint64_t seed = 0;
   std::string_view link;
   std::uint64_t connection = 0;
   Direction direction = Direction::to_upstream;
   std::string_view fault;
+  const FaultDecisions* recorded = nullptr;  ///< not null: these are made again, where there would be a draw
 };
 
 class Draws {

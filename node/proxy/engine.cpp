@@ -179,6 +179,7 @@ base::Expected<std::shared_ptr<Link>> Engine::State::make_link(LinkConfig& confi
   link->name = std::make_shared<const std::string>(config.name);
   link->transport = config.transport;
   link->seed = options.seed;
+  link->decisions = options.decisions;
   link->upstream_text = config.upstream;
   link->open_socket = std::move(config.open_socket);
   link->limits = config.limits;

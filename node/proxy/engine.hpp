@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "node/proxy/decisions.hpp"
 #include "node/proxy/event.hpp"
 #include "node/proxy/fault.hpp"
 
@@ -59,6 +60,9 @@ struct EngineOptions {
   bool immediate = false;
   std::size_t event_queue = 1 << 16;  ///< per thread
   bool splice = true;
+  /// Decisions of an earlier run, made again where there would be a draw. What is not in them (bits that are corrupted,
+  /// sizes of slices, connections that were not there) is drawn from the seed.
+  std::shared_ptr<const Decisions> decisions = {};
 };
 
 /// Every function may be called from any thread but the hook's and the filters'. None waits for bytes, peers or the

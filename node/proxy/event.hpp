@@ -58,8 +58,11 @@ struct Event {
   std::string_view phase;
   std::uint64_t connection = 0;  ///< ordinal on its link, from 1; 0: the event is the link's
   Direction direction = Direction::to_upstream;
-  std::string_view fault;       ///< id
-  std::string_view effect;      ///< kind
+  std::string_view fault;   ///< id
+  std::string_view effect;  ///< kind
+  /// How often a fault of that id was put in force on the link, this one included; unchanged ones that stay are not
+  /// put in force again.
+  std::uint64_t activation = 0;
   std::uint64_t operation = 0;  ///< which chunk or datagram of the direction, from 1; 0: none
   std::uint64_t offset = 0;     ///< of the first byte concerned in the direction's stream
   std::uint64_t bytes = 0;

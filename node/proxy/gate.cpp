@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "node/proxy/decisions.hpp"
+
 namespace leafcutter::node::proxy {
 namespace {
 
@@ -76,9 +78,12 @@ bool flows(Flow flow, Direction direction) {
 }
 
 Gate::Gate(const Fault& fault, const DrawKey& key, bool selected_peer)
-    : selector_(&fault.selector), each_chunk_(drawn_per_chunk(fault)), draws_(key, "select") {
+    : selector_(&fault.selector), recorded_(key.recorded), each_chunk_(drawn_per_chunk(fault)), draws_(key, "select") {
   if (!selected_peer || !flows(selector_->flow, key.direction) || !selector_->connections.has(key.connection)) return;
-  selected_ = each_chunk_ ? selector_->probability > 0 : draws_.happens(selector_->probability);
+  if (each_chunk_)
+    selected_ = selector_->probability > 0;
+  else
+    selected_ = recorded_ != nullptr && drawn() ? !recorded_->passed_over() : draws_.happens(selector_->probability);
   passed_over_ = !selected_ && selector_->probability > 0;
 }
 
@@ -86,14 +91,19 @@ GateResult Gate::next(std::uint64_t offset) {
   GateResult result{false, ++chunks_};
   if (!selected_ || !selector_->chunks.has(result.operation)) return result;
   if (offset < selector_->bytes.from || offset >= selector_->bytes.until) return result;
-  result.struck = !each_chunk_ || draws_.happens(selector_->probability);
+  if (each_chunk_ && recorded_ != nullptr && drawn())
+    result.struck = recorded_->at(result.operation, offset) != nullptr;
+  else
+    result.struck = !each_chunk_ || draws_.happens(selector_->probability);
   return result;
 }
 
 std::uint64_t Gate::edge_after(std::uint64_t offset) const {
-  if (offset < selector_->bytes.from) return selector_->bytes.from - offset;
-  if (offset < selector_->bytes.until) return selector_->bytes.until - offset;
-  return std::numeric_limits<std::uint64_t>::max();
+  auto edge = std::numeric_limits<std::uint64_t>::max();
+  if (recorded_ != nullptr) edge = recorded_->edge_after(offset);
+  if (offset < selector_->bytes.from) return std::min(edge, selector_->bytes.from - offset);
+  if (offset < selector_->bytes.until) return std::min(edge, selector_->bytes.until - offset);
+  return edge;
 }
 
 bool Gate::past(std::uint64_t offset) const {

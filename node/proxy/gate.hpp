@@ -50,7 +50,9 @@ class Gate {
   bool past(std::uint64_t offset) const;
 
  private:
+  bool drawn() const { return selector_->probability > 0 && selector_->probability < 1; }
   const Selector* selector_;
+  const FaultDecisions* recorded_;
   bool selected_ = false, passed_over_ = false, each_chunk_ = false;
   std::uint64_t chunks_ = 0;
   Draws draws_;

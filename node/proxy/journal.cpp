@@ -19,6 +19,7 @@ Event event_of(const EventRecord& record) {
   if (record.fault) {
     event.fault = record.fault->fault.id;
     event.effect = kind_of(record.fault->fault.effect);
+    event.activation = record.fault->activation;
   }
   event.operation = record.operation;
   event.offset = record.offset;

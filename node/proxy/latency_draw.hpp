@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "node/proxy/decisions.hpp"
 #include "node/proxy/draws.hpp"
 #include "node/proxy/fault.hpp"
 
@@ -12,12 +13,18 @@ namespace leafcutter::node::proxy {
 
 class LatencyDraw {
  public:
-  LatencyDraw(Latency latency, const DrawKey& key) : latency_(std::move(latency)), draws_(key, "value") {}
+  LatencyDraw(Latency latency, const DrawKey& key)
+      : latency_(std::move(latency)), recorded_(key.recorded), draws_(key, "value") {}
 
   /// It was for the first bytes only, and they have come.
   bool exhausted() const { return latency_.draw == Latency::Draw::first_bytes && drawn_.has_value(); }
 
-  Duration next() {
+  Duration next(std::uint64_t operation, std::uint64_t offset) {
+    if (recorded_ != nullptr)
+      if (const auto* struck = recorded_->at(operation, offset)) {
+        drawn_ = struck->delay;
+        return struck->delay;
+      }
     if (latency_.draw != Latency::Draw::each_chunk && drawn_) return *drawn_;
     auto delay = draws_.duration(latency_.time);
     if (latency_.spread.count() > 0) {
@@ -32,6 +39,7 @@ class LatencyDraw {
 
  private:
   Latency latency_;
+  const FaultDecisions* recorded_;
   Draws draws_;
   std::optional<Duration> drawn_;
 };

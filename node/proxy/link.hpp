@@ -27,6 +27,7 @@ struct Link {
   std::shared_ptr<const std::string> name;
   Transport transport = Transport::tcp;
   std::uint64_t seed = 0;
+  std::shared_ptr<const Decisions> decisions;
   std::string listen_text, upstream_text;
   HostPort upstream;
   std::vector<SocketAddress> upstream_addresses;  ///< when it is a literal

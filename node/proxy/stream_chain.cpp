@@ -32,7 +32,7 @@ bool succeeds(const ArmedFault& after, const ArmedFault& before) {
 }  // namespace
 
 DrawKey StreamChain::key_of(const ArmedFault& fault) const {
-  return {context_.seed, context_.link, context_.connection, context_.direction, fault.fault.id};
+  return draw_key(fault, context_.seed, context_.link, context_.connection, context_.direction, context_.decisions);
 }
 
 std::optional<StreamChain::Slot> StreamChain::make_slot(const ArmedFaultPtr& fault, Time now) {

@@ -21,6 +21,7 @@ class StreamChain {
     Direction direction = Direction::to_upstream;
     sockaddr_storage peer{};
     std::uint64_t position = 0;  ///< bytes of the direction that went by before
+    const Decisions* decisions = nullptr;
   };
 
   /// The sink outlives the chain.

@@ -92,9 +92,12 @@ void StreamConnection::passed_over(const ArmedFault& fault, Direction direction)
   worker().emit(std::move(event));
 }
 
+DrawKey StreamConnection::key_of(const ArmedFault& fault, Direction direction) {
+  return draw_key(fault, shared().seed, *shared().name, ordinal_, direction, shared().decisions.get());
+}
+
 bool StreamConnection::selects(const ArmedFault& fault, Direction direction) {
-  const Gate gate(fault.fault, {shared().seed, *shared().name, ordinal_, direction, fault.fault.id},
-                  fault.selects_peer(peer_.storage));
+  const Gate gate(fault.fault, key_of(fault, direction), fault.selects_peer(peer_.storage));
   if (gate.passed_over()) passed_over(fault, direction);
   return gate.connection_selected();
 }
@@ -125,8 +128,9 @@ bool StreamConnection::decide_accept() {
     const auto direction = rule_direction(fault->fault);
     if (!selects(*fault, direction)) continue;
     if (slow != nullptr) {
-      const DrawKey key{shared().seed, *shared().name, ordinal_, direction, fault->fault.id};
-      const auto delay = Draws(key, "value").duration(slow->time);
+      const auto key = key_of(*fault, direction);
+      const auto* recorded = key.recorded != nullptr ? key.recorded->at(0, 0) : nullptr;
+      const auto delay = recorded != nullptr ? recorded->delay : Draws(key, "value").duration(slow->time);
       waits_until_ = waits_until_.value_or(accepted_) + delay;
       struck(*fault, direction, {0, 0, 0, delay});
       continue;
@@ -288,9 +292,10 @@ void StreamConnection::renew_chains() {
   for (auto* way : {&up_, &down_}) {
     if (!way->chain && set_->faults.empty()) continue;
     if (!way->chain)
-      way->chain = std::make_unique<StreamChain>(
-          StreamChain::Context{shared().seed, *shared().name, ordinal_, way->direction, peer_.storage, way->read},
-          static_cast<StrikeSink&>(*this));
+      way->chain =
+          std::make_unique<StreamChain>(StreamChain::Context{shared().seed, *shared().name, ordinal_, way->direction,
+                                                             peer_.storage, way->read, shared().decisions.get()},
+                                        static_cast<StrikeSink&>(*this));
     way->chain->replace(set_->faults, worker().now());
     if (way->chain->idle()) way->chain.reset();
     account(*way);

@@ -94,6 +94,7 @@ class StreamConnection final : public Pumped,
   void connect_failed(Cause cause, std::string detail);
   void renew_chains();
   void renew_rules(const ArmedSet* before);
+  DrawKey key_of(const ArmedFault& fault, Direction direction);
   bool selects(const ArmedFault& fault, Direction direction);
   bool may_strike(const Rule& rule) const;
   void run_rules();

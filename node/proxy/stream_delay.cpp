@@ -14,7 +14,7 @@ class LatencyStage final : public TimedQueueStage {
   void take(Chunk chunk, GateResult gate, Time, StageReport& report) override {
     Duration delay{0};
     if (gate.struck && !chunk.is_end() && !exhausted()) {
-      delay = draw_.next();
+      delay = draw_.next(gate.operation, chunk.offset);
       report.struck({gate.operation, chunk.offset, chunk.size, delay});
     }
     const auto due = chunk.arrived + delay;

@@ -43,6 +43,7 @@ bool is_decision(proxy::EventKind kind) {
 
 void add_decision(RecordLine& line, const proxy::Event& event) {
   line.add("direction", direction_name(event.direction)).add("fault", event.fault).add("effect", event.effect);
+  line.add("activation", event.activation);
   if (event.kind == proxy::EventKind::passed_over) return;
   if (event.operation != 0) line.add("operation", event.operation);
   line.add("offset", event.offset).add("bytes", event.bytes);

@@ -25,6 +25,7 @@ base::Expected<std::unique_ptr<Runner>> Runner::start(Run run, RunnerOptions opt
   engine.seed = runner->seed_;
   engine.threads = options.threads;
   engine.hook = std::move(options.hook);
+  engine.decisions = std::move(options.decisions);
   auto started = proxy::Engine::start(std::move(engine));
   if (!started) return started.error();
   runner->engine_ = std::move(*started);

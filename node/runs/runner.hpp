@@ -17,7 +17,8 @@ struct RunnerOptions {
   std::optional<std::uint64_t> seed;  ///< instead of the document's
   unsigned threads = 1;
   proxy::EventHook hook = {};
-  Time start = std::chrono::steady_clock::now();  ///< of the first phase
+  std::shared_ptr<const proxy::Decisions> decisions = {};  ///< of an earlier run, see EngineOptions
+  Time start = std::chrono::steady_clock::now();           ///< of the first phase
 };
 
 class Runner {
