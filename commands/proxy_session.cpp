@@ -6,6 +6,8 @@
 #include <array>
 #include <csignal>
 
+#include "base/digest.hpp"
+#include "base/text.hpp"
 #include "commands/output.hpp"
 #include "node/runs/loader.hpp"
 #include "scenarios/verdict.hpp"
@@ -22,7 +24,8 @@ class SessionLoop {
 
   int run() {
     const auto& runner = s_.runner;
-    record(runs::run_started_record(runner.run(), {s_.file, runner.seed(), runner.endpoints()}));
+    if (s_.journal != nullptr)
+      s_.journal->begin(runs::run_started_record(runner.run(), {s_.file, runner.seed(), runner.endpoints()}));
     seen_ = s_.view.started(runner, s_.file) && seen_;
     announce_phase(clock());
     auto end = ProxyEnd::completed;
@@ -78,12 +81,23 @@ class SessionLoop {
 
   /// A bad edit changes nothing.
   void reload(Time now) {
-    auto loaded = runs::load_run_file(s_.file);
-    if (loaded.run && loaded.run->digest == s_.runner.run().digest) return;
-    if (!loaded.run) return refuse(loaded.errors, now);
+    const auto text = base::read_file(s_.file);
+    const auto digest = base::sha256(text ? *text : "");
+    // A file is often touched more than once for one edit.
+    if (digest == (refused_.empty() ? s_.runner.run().digest : refused_)) return;
+    refused_.clear();
+    if (digest == s_.runner.run().digest) return;
+    auto loaded = text ? runs::load_run_text(*text, s_.file) : runs::load_run_file(s_.file);
+    if (!loaded.run) {
+      refused_ = digest;
+      return refuse(loaded.errors, now);
+    }
     for (const auto& warning : loaded.warnings) print_warning(warning);
     const auto changed = s_.runner.replace(std::move(*loaded.run), now);
-    if (!changed) return refuse({changed.error()}, now);
+    if (!changed) {
+      refused_ = digest;
+      return refuse({changed.error()}, now);
+    }
     record(runs::reloaded_record(s_.runner.run(), s_.runner.endpoints(), now - s_.start, *changed));
     seen_ = s_.view.reloaded(s_.runner, now, *changed) && seen_;
     announce_phase(now);
@@ -109,6 +123,7 @@ class SessionLoop {
 
   const ProxySession& s_;
   bool seen_ = true;
+  std::string refused_;  ///< the digest of the edit that was refused last; empty: none since the last good one
   base::Status status_ = base::ok();
 };
 

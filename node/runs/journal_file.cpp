@@ -23,6 +23,19 @@ base::Expected<std::unique_ptr<JournalFile>> JournalFile::create(const std::stri
   return base::Error{base::ErrorCode::bad_input, error.message, {"--journal", 0, 0}};
 }
 
+JournalFile::~JournalFile() {
+  if (begun_)
+    (void)close();
+  else
+    ::unlink(path_.c_str());
+}
+
+void JournalFile::begin(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  buffer_.insert(0, line);
+  begun_ = true;
+}
+
 void JournalFile::append(std::string_view lines) {
   const std::lock_guard lock(mutex_);
   buffer_ += lines;
@@ -44,6 +57,7 @@ base::Status JournalFile::close() {
 
 /// After a failure nothing more is written: a record in the middle would be missing unseen.
 void JournalFile::write_out() {
+  if (!begun_) return;
   std::string_view rest = buffer_;
   while (!rest.empty() && failed_ == 0 && fd_) {
     const auto written = ::write(fd_.get(), rest.data(), rest.size());

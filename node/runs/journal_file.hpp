@@ -16,8 +16,11 @@ class JournalFile {
  public:
   /// Errors: bad_input when there is such a file already, or when it cannot be made.
   static base::Expected<std::unique_ptr<JournalFile>> create(const std::string& path);
-  ~JournalFile() { (void)close(); }
+  /// Takes the file away again if nothing was begun.
+  ~JournalFile();
 
+  /// The first line, ahead of whatever has been appended before it was known.
+  void begin(std::string_view line);
   /// Whole lines. Any thread.
   void append(std::string_view lines);
   /// Everything appended so far is the file's.
@@ -33,6 +36,7 @@ class JournalFile {
   std::mutex mutex_;
   base::UniqueFd fd_;
   std::string buffer_;
+  bool begun_ = false;
   int failed_ = 0;  ///< errno
 };
 

@@ -2,9 +2,10 @@
 // (as Kubernetes does it with "..data").
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
@@ -27,6 +28,7 @@ class FileWatch {
 
   std::string path_;
   base::UniqueFd fd_;
+  std::map<int, std::filesystem::path> folders_;  ///< by the number of their watch
 };
 
 }  // namespace leafcutter::node::runs

@@ -170,6 +170,17 @@ bool Program::wait_for_error_text(const std::string& text, std::chrono::seconds 
   return true;
 }
 
+std::optional<std::size_t> Program::wait_for_output_text(const std::string& text, std::chrono::seconds patience,
+                                                         std::size_t from) {
+  const auto deadline = Clock::now() + patience * slower;
+  while (outcome_.out.find(text, from) == std::string::npos) {
+    if (read_some(deadline) && Clock::now() < deadline) continue;
+    ADD_FAILURE() << "standard output never said \"" << text << "\":\n" << outcome_.out << outcome_.err;
+    return std::nullopt;
+  }
+  return outcome_.out.find(text, from) + text.size();
+}
+
 void Program::signal_group(int number) const { ::kill(-pid_, number); }
 void Program::signal_alone(int number) const { ::kill(pid_, number); }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,12 @@ class Program {
   /// that.
   bool wait_for_error_text(const std::string& text, std::chrono::seconds patience);
 
+  /// The same of standard output, from `from` on; where the text ends, or nothing.
+  std::optional<std::size_t> wait_for_output_text(const std::string& text, std::chrono::seconds patience,
+                                                  std::size_t from = 0);
+
+  /// What it has written to standard output so far.
+  const std::string& output_text() const { return outcome_.out; }
   /// What it has written to standard error so far.
   const std::string& error_text() const { return outcome_.err; }
 
