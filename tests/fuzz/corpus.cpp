@@ -87,4 +87,27 @@ std::vector<std::string> rule_corpus() {
           "nanosleep=skip"};
 }
 
+std::vector<std::string> run_corpus() {
+  std::vector<std::string> texts;
+  for (const auto* name : {"first.yaml", "first.json", "second.yaml", "datagrams.yaml"}) {
+    std::ifstream file(std::filesystem::path(LEAFCUTTER_SOURCE_DIR) / "tests/fuzz/corpus/run" / name);
+    texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return texts;
+}
+
+std::vector<std::string> journal_corpus() {
+  const std::string start =
+      R"({"type":"run-started","journal_version":1,"seed":7,"config_sha256":"ab","endpoints":[{"listen":"udp://127.0.0.1:1","proxy":"u"},{"listen":"tcp://127.0.0.1:1","proxy":"a"}]})"
+      "\n";
+  const std::string decisions =
+      R"({"type":"accepted","link":"a","connection":1,"detail":"127.0.0.1:9"})"
+      "\n"
+      R"({"type":"passed-over","link":"a","connection":1,"direction":"to-client","fault":"f","activation":2})"
+      "\n"
+      R"({"type":"struck","link":"u","connection":1,"direction":"to-upstream","fault":"f","activation":1,"operation":3,"offset":0,"bytes":9,"delay_ms":1.5})"
+      "\n";
+  return {start, start + decisions, start + decisions + "{\"type\":\"run-completed\",\"dropped_records\":3}\n"};
+}
+
 }  // namespace fuzz

@@ -14,5 +14,7 @@ std::vector<std::string> scenario_corpus();
 std::vector<std::string> plan_corpus();
 std::vector<std::string> lua_corpus();
 std::vector<std::string> rule_corpus();
+std::vector<std::string> run_corpus();
+std::vector<std::string> journal_corpus();
 
 }  // namespace fuzz

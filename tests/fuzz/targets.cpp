@@ -10,6 +10,7 @@
 #include "protocols/event.hpp"
 #include "protocols/http.hpp"
 #include "protocols/stream.hpp"
+#include "run_targets.hpp"
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/plan.hpp"
@@ -236,7 +237,9 @@ const std::vector<Target>& targets() {
                                            {"scenario", read_scenario, scenario_corpus},
                                            {"plan", read_plan, plan_corpus},
                                            {"lua", run_lua, lua_corpus},
-                                           {"rule", read_rule_line, rule_corpus}};
+                                           {"rule", read_rule_line, rule_corpus},
+                                           {"run", read_run_document, run_corpus},
+                                           {"journal", read_journal, journal_corpus}};
   return list;
 }
 

@@ -21,17 +21,29 @@ class Validator {
       if (!schema.get<bool>()) errors.push_back(at + ": not allowed");
       return;
     }
-    static const std::set<std::string> known = {"$ref",          "$defs",
-                                                "$schema",       "title",
-                                                "description",   "type",
-                                                "properties",    "additionalProperties",
-                                                "required",      "items",
-                                                "minItems",      "maxItems",
-                                                "minProperties", "propertyNames",
-                                                "enum",          "pattern",
-                                                "minLength",     "minimum",
-                                                "maximum",       "oneOf",
-                                                "anyOf",         "dependentSchemas"};
+    static const std::set<std::string> known = {"$ref",
+                                                "$defs",
+                                                "$schema",
+                                                "title",
+                                                "description",
+                                                "type",
+                                                "properties",
+                                                "additionalProperties",
+                                                "required",
+                                                "items",
+                                                "minItems",
+                                                "maxItems",
+                                                "minProperties",
+                                                "propertyNames",
+                                                "enum",
+                                                "pattern",
+                                                "minLength",
+                                                "minimum",
+                                                "maximum",
+                                                "oneOf",
+                                                "anyOf",
+                                                "dependentSchemas",
+                                                "exclusiveMinimum"};
     for (const auto& [keyword, unused] : schema.items())
       if (known.count(keyword) == 0) errors.push_back("the schema uses \"" + keyword + "\", which is not checked here");
     if (schema.contains("$ref"))
@@ -43,6 +55,8 @@ class Validator {
     if (value.is_string()) check_text(schema, value.get<std::string>(), at);
     if (value.is_number()) {
       if (schema.contains("minimum") && value.get<double>() < schema["minimum"].get<double>())
+        errors.push_back(at + ": too small");
+      if (schema.contains("exclusiveMinimum") && value.get<double>() <= schema["exclusiveMinimum"].get<double>())
         errors.push_back(at + ": too small");
       if (schema.contains("maximum") && value.get<double>() > schema["maximum"].get<double>())
         errors.push_back(at + ": too large");

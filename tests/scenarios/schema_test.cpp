@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "every_change.hpp"
 #include "json_schema_validator.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/loader/document.hpp"
@@ -66,68 +67,6 @@ TEST(JsonSchema, RefusesUnknownKeysAndWrongTypesWithTheLoader) {
   }
 }
 
-/// Calls `ask` with the document after each of a family of changes to each of its nodes.
-class EveryChange {
- public:
-  explicit EveryChange(Node document) : document_(std::move(document)) { walk(document_, "the document"); }
-
-  std::size_t asked = 0, refused = 0;
-
- private:
-  void ask(const std::string& what) {
-    const auto loader = loader_says(document_);
-    const auto schema = schema_says(document_);
-    EXPECT_EQ(loader.empty(), schema.empty()) << what << "\nloader: " << loader << "schema: " << schema;
-    ++asked;
-    refused += loader.empty() ? 0 : 1;
-  }
-
-  static Node scalar(const std::string& text, bool plain) {
-    Node node;
-    node.kind = Node::Kind::scalar;
-    node.text = text;
-    node.plain = plain;
-    return node;
-  }
-
-  static Node empty(Node::Kind kind) {
-    Node node;
-    node.kind = kind;
-    return node;
-  }
-
-  void walk(Node& node, const std::string& path) {
-    const auto original = node;
-    const std::pair<const char*, Node> replacements[] = {{"nothing", empty(Node::Kind::null)},
-                                                         {"an empty list", empty(Node::Kind::list)},
-                                                         {"an empty mapping", empty(Node::Kind::map)},
-                                                         {"a number", scalar("7", true)},
-                                                         {"a large number", scalar("70000000000", true)},
-                                                         {"text", scalar("sometext", false)}};
-    for (const auto& [what, replacement] : replacements) {
-      node = replacement;
-      ask(path + " replaced by " + what);
-    }
-    node = original;
-    if (node.is_map()) {
-      node.keys.push_back(scalar("zzz-unknown", true));
-      node.items.push_back(scalar("x", true));
-      ask(path + " with an unknown key");
-      node = original;
-      for (std::size_t i = 0; i < original.keys.size(); ++i) {
-        node.keys.erase(node.keys.begin() + static_cast<std::ptrdiff_t>(i));
-        node.items.erase(node.items.begin() + static_cast<std::ptrdiff_t>(i));
-        ask(path + " without " + original.keys[i].text);
-        node = original;
-      }
-    }
-    for (std::size_t i = 0; i < node.items.size(); ++i)
-      walk(node.items[i], path + "/" + (node.is_map() ? node.keys[i].text : std::to_string(i)));
-  }
-
-  Node document_;
-};
-
 /// A small document with one element of one section of the whole: what is asked of it costs little, and is the same.
 std::vector<Node> pieces(const Node& whole) {
   const auto small = parse("leafcutter: 1\nname: n\nservices: { a: { run: [x] } }\nworkload: [ { settle: {} } ]\n");
@@ -160,7 +99,7 @@ TEST(JsonSchema, AgreesWithTheLoaderAboutEveryChangeToAGoodDocument) {
   for (const auto* name : {"outbox.yaml", "everything.yaml"})
     for (const auto& piece : pieces(good_document(name))) {
       ASSERT_EQ(loader_says(piece), "");
-      const EveryChange changes(piece);
+      const testing::EveryChange changes(piece, loader_says, schema_says);
       asked += changes.asked;
       refused += changes.refused;
     }
