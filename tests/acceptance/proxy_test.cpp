@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -264,6 +265,55 @@ TEST_F(ProxyCommand, OnATerminalItDrawsAndCleansUp) {
   EXPECT_THAT(outcome.out, HasSubstr("\x1b[?1049h"));
   EXPECT_THAT(outcome.out, HasSubstr("\x1b[?25h\x1b[?1049l"));
   EXPECT_THAT(outcome.out, HasSubstr("terminated"));
+}
+
+// The program in docs/embedding.md, which is the whole of docs/examples/embed.cpp.
+class Embedding : public ProxyCommand {};
+
+TEST_F(Embedding, TheExampleDoesWhatItsPageSays) {
+  ASSERT_EQ(::mkfifo((folder_ / "commands").c_str(), 0600), 0);
+  const auto example = acceptance::build_folder() / "docs/examples/example_embed";
+  Program program(
+      {"bash", "-c", "exec " + example.string() + " 127.0.0.1:" + std::to_string(redis_port_) + " < commands"},
+      folder_.path());
+  std::ofstream commands(folder_ / "commands");
+  const auto end = program.wait_for_output_text("listening on 127.0.0.1:", seconds(20));
+  ASSERT_TRUE(end);
+  port_ = program.output_text().substr(*end, program.output_text().find('\n', *end) - *end);
+  EXPECT_EQ(ask({"ping"}), "PONG\n");
+  commands << "slow" << std::endl;
+  ASSERT_TRUE(program.wait_for_output_text("slow", seconds(20)));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(ask({"ping"}), "PONG\n");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
+  commands << "nonsense" << std::endl;  // no faults
+  commands.close();
+  const auto outcome = program.wait(seconds(20));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("far struck connection 2\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("2 connections, 1 strikes\n"));
+}
+
+TEST(EmbeddingPage, ShowsTheExampleAndTheExampleSeesThePublicHeadersAlone) {
+  const auto docs = acceptance::source_folder() / "docs";
+  const auto source = content((docs / "examples/embed.cpp").string());
+  ASSERT_NE(source, "");
+  EXPECT_THAT(content((docs / "embedding.md").string()), HasSubstr("```cpp\n" + source + "```\n"));
+  std::istringstream lines(source);
+  std::vector<std::string> rooms;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("#include \"")) rooms.push_back(line);
+  EXPECT_THAT(rooms, testing::ElementsAre("#include \"node/proxy/engine.hpp\""));
+  // And what that includes in turn is public, too.
+  const std::vector<std::string> open = {"base/error.hpp",           "base/unique_fd.hpp",   "node/proxy/event.hpp",
+                                         "node/proxy/decisions.hpp", "node/proxy/fault.hpp", "node/proxy/filter.hpp"};
+  for (const auto* header : {"engine.hpp", "event.hpp", "decisions.hpp", "fault.hpp", "filter.hpp"}) {
+    std::istringstream text(content((acceptance::source_folder() / "node/proxy" / header).string()));
+    for (std::string line; std::getline(text, line);)
+      if (line.starts_with("#include \"")) {
+        EXPECT_THAT(open, testing::Contains(line.substr(10, line.rfind('"') - 10))) << header;
+      }
+  }
 }
 
 }  // namespace
