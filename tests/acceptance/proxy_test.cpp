@@ -191,6 +191,7 @@ TEST_F(ProxyCommand, AnEditIsCarriedOutAndABadOneIsNot) {
   ASSERT_TRUE(refused);
   EXPECT_THAT(program->output_text(), HasSubstr("phases[0].duration: expected a duration"));
   EXPECT_EQ(ask({"ping"}), "PONG\n");
+  save(folder_, run_of("  - { name: first }\n"));  // taken back: nothing to be carried out
   save(folder_, run_of("  - { name: refusing, proxies: [ { proxy: redis, faults: [ { type: refuse } ] } ] }\n"));
   const auto reloaded = program->wait_for_output_text("\"config-reloaded\"", seconds(20), *refused);
   ASSERT_TRUE(reloaded);
@@ -204,6 +205,7 @@ TEST_F(ProxyCommand, AnEditIsCarriedOutAndABadOneIsNot) {
   program->signal_alone(SIGTERM);
   const auto outcome = program->wait(seconds(20));
   EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(records(outcome.out, "config-reloaded").size(), 2U);
   for (const auto& record : records(outcome.out, "config-reloaded")) EXPECT_EQ(record["proxies_changed"], 0);
   EXPECT_EQ(records(outcome.out, "config-reload-failed").size(), 1U);
 }

@@ -52,6 +52,7 @@ class EveryChange {
                                                          {"an empty list", empty(Node::Kind::list)},
                                                          {"an empty mapping", empty(Node::Kind::map)},
                                                          {"a number", scalar("7", true)},
+                                                         {"zero", scalar("0", true)},
                                                          {"a large number", scalar("70000000000", true)},
                                                          {"text", scalar("sometext", false)}};
     for (const auto& [what, replacement] : replacements) {

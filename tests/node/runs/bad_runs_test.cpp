@@ -92,6 +92,12 @@ TEST(BadRuns, TooLargeOrTooDeepIsRefusedWithoutReadingOn) {
     bomb += "]\n";
   }
   EXPECT_NE(messages_of(load_run_text(bomb, "r.yaml").errors).find("more than 200000 values"), std::string::npos);
+  std::string copies = "a: &a [x";
+  for (int i = 1; i < 20'000; ++i) copies += ",x";
+  copies += "]\nb: [*a";
+  for (int i = 1; i < 20; ++i) copies += ",*a";
+  EXPECT_NE(messages_of(load_run_text(copies + "]\n", "r.yaml").errors).find("more than 200000 values"),
+            std::string::npos);
 }
 
 TEST(BadRuns, AFileThatIsNotThereIsNamed) {
