@@ -8,6 +8,7 @@
 #include "commands/commands.hpp"
 #include "commands/output.hpp"
 #include "commands/proxy_session.hpp"
+#include "commands/proxy_toxiproxy.hpp"
 #include "node/runs/loader.hpp"
 #include "node/runs/recording.hpp"
 #include "scenarios/verdict.hpp"
@@ -19,6 +20,9 @@ namespace exit_codes = scenarios::exit_codes;
 namespace runs = node::runs;
 
 constexpr const char* proxy_footer =
+    "Either RUN or --toxiproxy. With --toxiproxy proxies and their toxics are commanded over HTTP, by Toxiproxy's own\n"
+    "clients; see docs/toxiproxy.md.\n"
+    "\n"
     "RUN is a Run document, YAML or JSON: proxies, and the phases in which faults act on them. See docs/proxy.md;\n"
     "`leafcutter schema run` prints its JSON Schema, docs/run-reference.md has every key.\n"
     "\n"
@@ -26,16 +30,21 @@ constexpr const char* proxy_footer =
     "nothing was run; 3 something could not be written; 130 interrupted.";
 
 struct ProxyOptions {
-  std::string file, journal, replay, format = "auto";
+  std::string file, toxiproxy, config, token_file;
+  std::string journal, replay, format = "auto";
   std::optional<std::uint64_t> seed;
   unsigned threads = 1;
   bool watch = false;
 };
 
+/// Records, not text for people, on standard output.
+bool wants_records(const ProxyOptions& options) {
+  return options.format == "json" || (options.format == "auto" && !is_terminal(STDOUT_FILENO));
+}
+
 std::unique_ptr<ProxyView> view_for(const ProxyOptions& options, runs::Time start) {
-  const bool terminal = is_terminal(STDOUT_FILENO);
-  if (options.format == "json" || (options.format == "auto" && !terminal)) return make_record_view(start);
-  if (!terminal) return make_text_view(start);
+  if (wants_records(options)) return make_record_view(start);
+  if (!is_terminal(STDOUT_FILENO)) return make_text_view(start);
   return make_dashboard(start, std::getenv("NO_COLOR") == nullptr);
 }
 
@@ -61,7 +70,39 @@ bool prepare_replay(const ProxyOptions& options, const runs::Run& run, runs::Run
   return true;
 }
 
+/// RUN and --toxiproxy are two ways to say what the proxies do; what is wrong with the options given, or nothing.
+std::optional<base::Error> bad_choice(const ProxyOptions& options) {
+  const auto bad = [](const std::string& option, const std::string& why) {
+    return base::Error{base::ErrorCode::bad_input, why, {option, 0, 0}};
+  };
+  if (options.toxiproxy.empty()) {
+    if (!options.config.empty())
+      return bad("--config",
+                 "proxies for --toxiproxy, which is not there; a settings file comes before the command: "
+                 "leafcutter --config FILE proxy RUN");
+    if (!options.token_file.empty())
+      return bad("--toxiproxy-token-file", "there is no --toxiproxy that it would be for");
+    if (options.file.empty())
+      return bad("RUN",
+                 "no Run document; leafcutter proxy RUN would do, or leafcutter proxy --toxiproxy 127.0.0.1:8474");
+    return std::nullopt;
+  }
+  if (!options.file.empty())
+    return bad("--toxiproxy", "the phases of " + options.file +
+                                  " replace all faults of its proxies, and so would the clients of this interface; "
+                                  "start two: leafcutter proxy RUN, and leafcutter proxy --toxiproxy ADDRESS");
+  if (!options.replay.empty())
+    return bad("--replay", "it makes the decisions of a run again; with --toxiproxy the same --seed draws the same");
+  if (options.watch)
+    return bad("--watch", "with --toxiproxy there is no document to watch; POST /populate changes proxies");
+  return std::nullopt;
+}
+
 int run_proxy(const ProxyOptions& options) {
+  if (const auto bad = bad_choice(options)) return fail(*bad);
+  if (!options.toxiproxy.empty())
+    return run_toxiproxy({options.toxiproxy, options.config, options.token_file, options.journal, options.seed,
+                          options.threads, wants_records(options)});
   Interrupts interrupts;  // before the engine's threads
   std::unique_ptr<runs::FileWatch> watch;
   if (options.watch) {
@@ -96,10 +137,21 @@ int run_proxy(const ProxyOptions& options) {
 }  // namespace
 
 void add_proxy(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("proxy", "stand-alone network proxies under the faults of a Run document");
+  auto* command = app.add_subcommand(
+      "proxy", "stand-alone network proxies under the faults of a Run document or of Toxiproxy's clients");
   auto options = std::make_shared<ProxyOptions>();
   command->footer(proxy_footer);
-  command->add_option("RUN", options->file, "the Run document (.yaml, .yml or .json)")->required();
+  command->add_option("RUN", options->file, "the Run document (.yaml, .yml or .json)");
+  command
+      ->add_option("--toxiproxy", options->toxiproxy,
+                   "answer Toxiproxy's HTTP interface on this address; any but loopback needs a token")
+      ->type_name("ADDRESS");
+  command->add_option("--config", options->config, "with --toxiproxy: its proxies and their toxics (JSON)")
+      ->type_name("FILE");
+  command
+      ->add_option("--toxiproxy-token-file", options->token_file,
+                   "the token that its clients must send (default: $LEAFCUTTER_TOXIPROXY_TOKEN)")
+      ->type_name("FILE");
   command->add_option("--seed", options->seed, "of every random choice (default: the document's, or 0)")
       ->type_name("N");
   command->add_option("--journal", options->journal, "write every decision to this new file (NDJSON)")

@@ -112,6 +112,10 @@ std::string Api::next_request_id() {
   return id;
 }
 
+CountAccepted Api::counter() const {
+  return [this](const std::string& proxy) { return links_.accepted(proxy); };
+}
+
 HttpReply Api::answer(const HttpRequest& request) {
   notes_.clear();
   auto reply = route(request);
@@ -191,8 +195,9 @@ HttpReply Api::on_toxics(const HttpRequest& request, const Proxy& proxy) {
   if (request.method == "GET") return json_reply(200, json_of_toxics(proxy));
   const auto input = read_toxic(request.body, notes_);
   if (!input) return error_reply(input.error());
-  const auto toxic = new_toxic(*input, notes_);
+  auto toxic = new_toxic(*input, notes_);
   if (!toxic) return error_reply(toxic.error());
+  toxic->after = links_.accepted(proxy.name);
   return carry_out(book_.add_toxic(proxy, *toxic), 200, [&] { return json_of(*toxic); });
 }
 
@@ -203,8 +208,9 @@ HttpReply Api::on_toxic(const HttpRequest& request, const Proxy& proxy, const st
   if (request.method == "DELETE") return carry_out(book_.remove_toxic(proxy, name), 204, [] { return ""; });
   const auto input = read_toxic(request.body, notes_);
   if (!input) return error_reply(input.error());
-  const auto changed = changed_toxic(*toxic, *input, notes_);
+  auto changed = changed_toxic(*toxic, *input, notes_);
   if (!changed) return error_reply(changed.error());
+  if (input->only) changed->after = links_.accepted(proxy.name);
   return carry_out(book_.replace_toxic(proxy, *changed), 200, [&] { return json_of(*changed); });
 }
 
@@ -214,7 +220,7 @@ HttpReply Api::on_populate(const HttpRequest& request) {
   };
   const auto inputs = read_proxies(request.body, notes_);
   if (!inputs) return refuse(inputs.error());
-  const auto change = book_.populate(*inputs, notes_);
+  const auto change = book_.populate(*inputs, counter(), notes_);
   if (!change) return refuse(change.error());
   const auto outcome = book_.carry_out(*change, [this](const Operation& one) { return links_.perform(one); });
   std::vector<const Proxy*> proxies;
@@ -230,7 +236,7 @@ HttpReply Api::on_reset() {
 base::Status Api::populate(std::string_view json, Notes& notes) {
   const auto inputs = read_proxies(json, notes);
   if (!inputs) return inputs.error();
-  const auto change = book_.populate(*inputs, notes);
+  const auto change = book_.populate(*inputs, counter(), notes);
   if (!change) return change.error();
   const auto outcome = book_.carry_out(*change, [this](const Operation& one) { return links_.perform(one); });
   if (outcome.failed) return *outcome.failed;

@@ -35,6 +35,8 @@ class Links {
   virtual ~Links() = default;
   virtual base::Expected<std::string> perform(const Operation& operation) = 0;
   virtual proxy::EngineStats stats() const = 0;
+  /// Connections of a proxy; 0 when it has no link.
+  virtual std::uint64_t accepted(const std::string& proxy) const = 0;
 };
 
 struct ApiStats {
@@ -64,6 +66,7 @@ class Api {
   template <class Body>
   HttpReply carry_out(const base::Expected<Change>& change, unsigned status, Body body);
   std::string next_request_id();
+  CountAccepted counter() const;
 
   Links& links_;
   std::string token_;

@@ -66,7 +66,13 @@ base::Expected<Proxy> new_proxy(const ProxyInput& input, Notes& notes) {
   return proxy;
 }
 
-AddLink link_of(const Proxy& proxy) {
+/// A link counts its connections from 1.
+void count_from_start(Proxy& proxy) {
+  for (auto& toxic : proxy.toxics) toxic.after = 0;
+}
+
+AddLink link_of(Proxy proxy) {
+  count_from_start(proxy);
   return {proxy.name, listen_address(proxy.listen), proxy.upstream, faults_of(proxy.toxics), proxy.enabled};
 }
 
@@ -139,7 +145,8 @@ base::Expected<Change> Book::create(const ProxyInput& input, Notes& notes) const
   return Change{{step_to_add(std::move(*proxy))}};
 }
 
-base::Expected<Change> Book::populate(const std::vector<ProxyInput>& inputs, Notes& notes) const {
+base::Expected<Change> Book::populate(const std::vector<ProxyInput>& inputs, const CountAccepted& accepted,
+                                      Notes& notes) const {
   Change change;
   std::set<std::string> names;
   std::vector<Proxy> wanted;
@@ -162,9 +169,10 @@ base::Expected<Change> Book::populate(const std::vector<ProxyInput>& inputs, Not
       change.steps.push_back(step_to_add(std::move(proxy)));
     else if (!listens_on(*before, proxy.asked) || before->upstream != proxy.upstream)
       change.steps.push_back(step_to_replace(*before, std::move(proxy)));
-    else if (inputs[i].toxics && before->toxics != proxy.toxics)
+    else if (inputs[i].toxics && !say_the_same(before->toxics, proxy.toxics)) {
+      for (auto& toxic : proxy.toxics) toxic.after = before->linked ? accepted(proxy.name) : 0;
       change.steps.push_back(step_with_toxics(*before, std::move(proxy.toxics)));
-    else
+    } else
       change.steps.push_back({before->name, *before, {}, {}});
   }
   return change;
@@ -257,13 +265,16 @@ std::optional<base::Error> Book::carry_out(const Step& step, const Perform& perf
       if (after && std::holds_alternative<AddLink>(operation)) {
         after->linked = true;
         after->listen = *done;
+        count_from_start(*after);
       }
       continue;
     }
     // What was there before is there again, or else is known to be gone.
     auto before = proxies_.find(step.proxy);
-    for (std::size_t one = 0; i > 0 && one < step.undo.size(); ++one)
-      if (!perform(step.undo[one]) && before != proxies_.end()) before->second.linked = before->second.enabled = false;
+    for (std::size_t one = 0; i > 0 && one < step.undo.size() && before != proxies_.end(); ++one) {
+      if (!perform(step.undo[one])) before->second.linked = before->second.enabled = false;
+      count_from_start(before->second);
+    }
     return done.error();
   }
   if (after)

@@ -54,6 +54,9 @@ using Operation = std::variant<AddLink, RemoveLink, ReplaceFaults, SetEnabled>;
 /// Carries an operation out; for AddLink the address listened on, else nothing.
 using Perform = std::function<base::Expected<std::string>(const Operation&)>;
 
+/// How many connections the proxy has accepted since it has had its link.
+using CountAccepted = std::function<std::uint64_t(const std::string& proxy)>;
+
 struct Step {
   std::string proxy;
   std::optional<Proxy> after = {};  ///< nothing: there is none any more
@@ -81,7 +84,8 @@ class Book {
 
   // What each request comes to. Errors: bad_input (400) or conflict (409), nothing is to be done.
   base::Expected<Change> create(const ProxyInput& input, Notes& notes) const;
-  base::Expected<Change> populate(const std::vector<ProxyInput>& inputs, Notes& notes) const;
+  base::Expected<Change> populate(const std::vector<ProxyInput>& inputs, const CountAccepted& accepted,
+                                  Notes& notes) const;
   base::Expected<Change> update(const Proxy& proxy, const ProxyInput& input) const;
   Change remove(const Proxy& proxy) const;
   base::Expected<Change> add_toxic(const Proxy& proxy, Toxic toxic) const;

@@ -29,6 +29,11 @@ base::Expected<std::string> EngineLinks::add(const AddLink& link, const std::str
   return added;
 }
 
+std::uint64_t EngineLinks::accepted(const std::string& proxy) const {
+  const auto stats = engine_.stats(proxy);
+  return stats ? stats->accepted : 0;
+}
+
 base::Expected<std::string> EngineLinks::perform(const Operation& operation) {
   if (const auto* link = std::get_if<AddLink>(&operation)) {
     auto added = add(*link, link->listen);

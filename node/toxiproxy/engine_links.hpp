@@ -11,6 +11,7 @@ class EngineLinks final : public Links {
   explicit EngineLinks(proxy::Engine& engine) : engine_(engine) {}
   base::Expected<std::string> perform(const Operation& operation) override;
   proxy::EngineStats stats() const override { return engine_.stats(); }
+  std::uint64_t accepted(const std::string& proxy) const override;
 
  private:
   base::Expected<std::string> add(const AddLink& link, const std::string& listen);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/random.hpp"
+#include "node/proxy/socket_address.hpp"
 #include "node/toxiproxy/engine_links.hpp"
 #include "node/toxiproxy/token.hpp"
 
@@ -31,6 +32,8 @@ Service::Service() : state_(std::make_unique<State>()) {}
 Service::~Service() = default;
 
 base::Expected<std::unique_ptr<Service>> Service::start(ServiceOptions options, Notes& notes) {
+  if (const auto address = proxy::parse_host_port(options.server.address, "--toxiproxy"); !address)
+    return address.error();
   if (options.token.empty() && !is_loopback(options.server.address))
     return base::Error{base::ErrorCode::bad_input,
                        "whoever reaches " + options.server.address +
@@ -45,8 +48,13 @@ base::Expected<std::unique_ptr<Service>> Service::start(ServiceOptions options, 
   state.engine = std::move(*engine);
   state.links = std::make_unique<EngineLinks>(*state.engine);
   state.api = std::make_unique<Api>(*state.links, options.token, identity_of_process());
-  if (!options.config.empty())
-    if (const auto populated = state.api->populate(options.config, notes); !populated) return populated.error();
+  if (options.config) {
+    if (const auto populated = state.api->populate(*options.config, notes); !populated) {
+      auto error = populated.error();
+      error.where.file = options.config_file;
+      return error;
+    }
+  }
   state.first_proxies = state.api->book().proxies();
   auto server = Server::start(options.server, [&api = *state.api](const HttpRequest& one) { return api.answer(one); });
   if (!server) return server.error();

@@ -1,7 +1,9 @@
 // Toxiproxy's interface, an engine under it and a server before it: everything that `leafcutter proxy --toxiproxy` is.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "node/proxy/engine.hpp"
@@ -11,8 +13,9 @@ namespace leafcutter::node::toxiproxy {
 
 struct ServiceOptions {
   ServerOptions server;
-  std::string token;   ///< empty: none; then `server.address` must be loopback
-  std::string config;  ///< the text of a file of proxies, as POST /populate takes it; empty: none
+  std::string token;                  ///< empty: none; then `server.address` must be loopback
+  std::optional<std::string> config;  ///< proxies, as POST /populate takes them
+  std::string config_file;            ///< where `config` comes from, for errors
   proxy::EngineOptions engine;
 };
 

@@ -70,6 +70,15 @@ std::optional<proxy::Effect> limit_data_effect(const Toxic& toxic) {
   return cut;
 }
 
+/// Numbers that count from the connection after that one.
+proxy::Ordinals counted_after(proxy::Ordinals numbers, std::uint64_t after) {
+  if (numbers == proxy::Ordinals{}) return numbers;
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  numbers.first = numbers.first > most - after ? most : numbers.first + after;
+  numbers.last = numbers.last > most - after ? most : numbers.last + after;
+  return numbers;
+}
+
 std::optional<proxy::Effect> no_effect(const Toxic&) { return std::nullopt; }
 
 struct ToxicMeaning {
@@ -126,6 +135,13 @@ const ToxicKind* toxic_kind(std::string_view type) {
   return nullptr;
 }
 
+bool say_the_same(const std::vector<Toxic>& one, const std::vector<Toxic>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const Toxic& a, Toxic b) {
+    b.after = a.after;
+    return a == b;
+  });
+}
+
 std::optional<proxy::Fault> fault_of(const Toxic& toxic) {
   for (const auto& meaning : toxic_meanings()) {
     if (meaning.kind.type != toxic.type) continue;
@@ -135,7 +151,7 @@ std::optional<proxy::Fault> fault_of(const Toxic& toxic) {
     fault.selector.flow = toxic.stream == Stream::upstream ? proxy::Flow::to_upstream : proxy::Flow::to_client;
     fault.selector.probability = toxic.toxicity;
     fault.selector.draw = proxy::Selector::Draw::connection;
-    fault.selector.connections = toxic.only.connections;
+    fault.selector.connections = counted_after(toxic.only.connections, toxic.after);
     fault.selector.peers = toxic.only.peers;
     return fault;
   }

@@ -19,7 +19,8 @@ std::string_view name_of(Stream stream);
 /// In any case of letters; nothing for other names.
 std::optional<Stream> stream_named(std::string_view name);
 
-/// Which connections a toxic is for, an addition of ours: by number, in the order of accepting, and by client address.
+/// Which connections a toxic is for, an addition of ours: by number, in the order of accepting since the toxic was
+/// added, and by client address.
 struct Only {
   proxy::Ordinals connections = {};
   std::vector<std::string> peers = {};
@@ -33,6 +34,7 @@ struct Toxic {
   double toxicity = 1;                                  ///< probability, drawn once for each connection
   std::map<std::string, std::int64_t> attributes = {};  ///< every one that the type has
   Only only = {};
+  std::uint64_t after = 0;  ///< connections that the proxy had accepted when the toxic was added
   bool operator==(const Toxic&) const = default;
 };
 
@@ -51,6 +53,9 @@ struct ToxicKind {
 const std::vector<ToxicKind>& toxic_kinds();
 /// Null for other types.
 const ToxicKind* toxic_kind(std::string_view type);
+
+/// The same, but for when they were added.
+bool say_the_same(const std::vector<Toxic>& one, const std::vector<Toxic>& other);
 
 /// The fault that a toxic is; nothing for those that do nothing. Its id is the toxic's name.
 std::optional<proxy::Fault> fault_of(const Toxic& toxic);

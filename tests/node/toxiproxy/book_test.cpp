@@ -52,7 +52,10 @@ struct Desk {
   Outcome update(const std::string& name, const std::string& json) {
     return carry_out(book.update(*book.find(name), *read_proxy(json, notes)));
   }
-  Outcome populate(const std::string& json) { return carry_out(book.populate(*read_proxies(json, notes), notes)); }
+  Outcome populate(const std::string& json) {
+    return carry_out(book.populate(
+        *read_proxies(json, notes), [](const std::string&) { return 10U; }, notes));
+  }
   void toxic(const std::string& name, const std::string& json) {
     carry_out(book.add_toxic(*book.find(name), *new_toxic(*read_toxic(json, notes), notes)));
   }
@@ -156,6 +159,25 @@ TEST(Book, PopulateTwiceWithAFreePortKeepsIt) {
   EXPECT_THAT(desk.engine.take(), IsEmpty());
 }
 
+TEST(Book, ToxicsCountConnectionsFromWhenTheyWereAdded) {
+  Desk desk;
+  const std::string only = R"("toxics":[{"type":"reset_peer","only":{"connections":{"last":3}}}])";
+  const std::string a = R"([{"name":"a","listen":"127.0.0.1:7","upstream":"u:1",)";
+  desk.populate(a + only + "}]");
+  const auto numbers = [&] { return faults_of(desk.book.find("a")->toxics).faults.at(0).selector.connections; };
+  EXPECT_EQ(numbers(), (proxy::Ordinals{1, 3}));
+  desk.populate(a + R"("toxics":[]}])");
+  desk.populate(a + only + "}]");
+  EXPECT_EQ(numbers(), (proxy::Ordinals{11, 13}));
+  desk.engine.take();
+  desk.populate(a + only + "}]");
+  EXPECT_THAT(desk.engine.take(), IsEmpty()) << "it says what is there";
+  // A new link, also one that is put back, counts from 1.
+  desk.engine.refuses = "add a 127.0.0.1:8";
+  EXPECT_TRUE(desk.update("a", R"({"listen":"localhost:8"})").failed);
+  EXPECT_EQ(numbers(), (proxy::Ordinals{1, 3}));
+}
+
 TEST(Book, HasBounds) {
   Desk desk;
   std::string many = "[";
@@ -164,7 +186,7 @@ TEST(Book, HasBounds) {
   desk.populate(many + "]");
   EXPECT_EQ(desk.book.proxies().size(), most_proxies);
   EXPECT_FALSE(desk.book.create(*read_proxy(a_json, desk.notes), desk.notes));
-  EXPECT_FALSE(desk.book.populate(*read_proxies("[" + a_json + "]", desk.notes), desk.notes));
+  EXPECT_FALSE(desk.book.populate(*read_proxies("[" + a_json + "]", desk.notes), {}, desk.notes));
   for (std::size_t i = 0; i < most_toxics_of_proxy; ++i)
     desk.toxic("0", R"({"type":"noop","name":")" + std::to_string(i) + "\"}");
   EXPECT_FALSE(desk.book.add_toxic(*desk.book.find("0"), {"x", "noop"}));

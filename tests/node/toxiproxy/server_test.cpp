@@ -42,6 +42,7 @@ TEST(Access, AnotherAddressNeedsAToken) {
   EXPECT_THAT(started_error("0.0.0.0:0", ""), StartsWith("--toxiproxy: whoever reaches 0.0.0.0:0 could"));
   EXPECT_THAT(started_error("0.0.0.0:0", ""), HasSubstr(token_variable));
   EXPECT_EQ(started_error("0.0.0.0:0", good_token), "");
+  EXPECT_THAT(started_error("nonsense", ""), StartsWith("--toxiproxy: \"nonsense\" has no port"));
 }
 
 TEST(Access, ATokenIsAskedForByEveryRequest) {

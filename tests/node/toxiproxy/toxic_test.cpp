@@ -374,6 +374,17 @@ TEST(Only, TheFirstConnectionsFailAndTheOthersDoNot) {
             R"({"connections":{"first":1,"last":3,"every":1}})");
 }
 
+TEST(Only, ConnectionsCountFromWhenTheToxicWasAdded) {
+  Line line;
+  for (int i = 0; i < 5; ++i) line.connection();
+  line.toxic("reset_peer", "", R"("only":{"connections":{"last":2}})");
+  EXPECT_EQ(resets(line).substr(0, 4), "1100");
+  line.update("reset_peer_downstream", R"({"attributes":{"timeout":0}})");
+  EXPECT_EQ(resets(line).substr(0, 4), "0000") << "other attributes do not begin anew";
+  line.update("reset_peer_downstream", R"({"only":{"connections":{"first":2,"last":3}}})");
+  EXPECT_EQ(resets(line).substr(0, 4), "0110");
+}
+
 TEST(Only, EveryNthConnection) {
   Line line;
   line.toxic("reset_peer", "", R"("only":{"connections":{"first":2,"every":4,"last":12}})");
