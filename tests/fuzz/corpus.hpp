@@ -16,5 +16,6 @@ std::vector<std::string> lua_corpus();
 std::vector<std::string> rule_corpus();
 std::vector<std::string> run_corpus();
 std::vector<std::string> journal_corpus();
+std::vector<std::string> toxiproxy_corpus();
 
 }  // namespace fuzz

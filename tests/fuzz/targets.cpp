@@ -239,7 +239,8 @@ const std::vector<Target>& targets() {
                                            {"lua", run_lua, lua_corpus},
                                            {"rule", read_rule_line, rule_corpus},
                                            {"run", read_run_document, run_corpus},
-                                           {"journal", read_journal, journal_corpus}};
+                                           {"journal", read_journal, journal_corpus},
+                                           {"toxiproxy", answer_toxiproxy, toxiproxy_corpus}};
   return list;
 }
 

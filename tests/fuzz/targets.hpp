@@ -17,4 +17,6 @@ struct Target {
 
 const std::vector<Target>& targets();
 
+int answer_toxiproxy(const std::uint8_t* data, std::size_t size);  ///< toxiproxy_target.cpp
+
 }  // namespace fuzz
