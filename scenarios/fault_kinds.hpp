@@ -15,7 +15,7 @@ namespace leafcutter::scenarios {
 
 using protocols::Value;
 
-enum class Mechanism { syscall, link, process };
+enum class Mechanism { syscall, link, process, dns };
 
 struct FaultParameter {
   std::string name;
@@ -72,6 +72,8 @@ bool strikes_stream(const FaultKind& kind, const Value& params);
 
 /// The value of a decimal: "0.25" is 250'000 millionths.
 std::optional<std::uint64_t> parse_millionths(std::string_view text);
+/// The rows of name resolution.
+std::vector<FaultKind> dns_fault_kinds();
 
 /// Checks `params` against the kind: unknown or missing keys, types, limits. Durations are given as text ("50ms") and
 /// stay so; error names must be known.

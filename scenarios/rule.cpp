@@ -215,11 +215,13 @@ class RuleReader {
     const auto* kind = fault_kind(fault_.kind);
     if (kind == nullptr || kind->name == "errno") return unknown_effect(name, bytes);
     if (kind->mechanism != Mechanism::syscall)
-      return wrong(word.value_at(), bytes,
-                   "\"" + name + "\" strikes " +
-                       (kind->mechanism == Mechanism::link
-                            ? "links, not system calls; in a scenario it stands under \"network\""
-                            : "services, not system calls; in a scenario it stands under \"process\""));
+      return wrong(
+          word.value_at(), bytes,
+          "\"" + name + "\" strikes " +
+              (kind->mechanism == Mechanism::link ? "links, not system calls; in a scenario it stands under \"network\""
+               : kind->mechanism == Mechanism::dns
+                   ? "lookups of names, not system calls; in a scenario it stands under \"dns\""
+                   : "services, not system calls; in a scenario it stands under \"process\""));
     if (!take_arguments(*kind, arguments, 0)) return false;
     if (kind->needs_image && !scope_.without_image.empty())
       return wrong(word.value_at(), bytes, "\"" + name + "\" " + scope_.without_image);

@@ -67,7 +67,7 @@ struct DnsOutcome {
 
 /// Unanswered queries of one client whose answers are to be changed; with more the oldest is forgotten, and that is
 /// said.
-inline constexpr std::size_t most_awaited_answers = 1024;
+inline constexpr std::size_t most_awaited_answers = 256;
 
 class DnsConversation {
  public:

@@ -126,8 +126,40 @@ Status overlay(const std::string& path, const std::string& name, const std::stri
   return bind(source, target, false, true);
 }
 
+constexpr std::string_view own_names = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 leaf\n";
+
+/// What a program that asks a resolver sees in the place of a file.
+struct ResolverFile {
+  const char* source;
+  const char* target;
+};
+constexpr ResolverFile resolver_files[] = {{"/.resolver-hosts", "/etc/hosts"},
+                                           {"/.resolver-resolv.conf", "/etc/resolv.conf"},
+                                           {"/.resolver-nsswitch.conf", "/etc/nsswitch.conf"}};
+
+/// The host's own file but for how names of hosts are found: other ways (mdns, resolve) would find the host's services.
+std::string switch_text() {
+  const auto text = base::read_file("/etc/nsswitch.conf");
+  std::string out = "hosts: files dns\n";
+  for (std::size_t begin = 0; text && begin < text->size();) {
+    const auto end = std::min(text->find('\n', begin), text->size());
+    const auto line = text->substr(begin, end - begin);
+    if (!line.starts_with("hosts:")) out += line + "\n";
+    begin = end + 1;
+  }
+  return out;
+}
+
+Status write_resolver_files() {
+  const std::string texts[] = {std::string(own_names), std::string("nameserver ") + resolver_address + "\n",
+                               switch_text()};
+  for (std::size_t i = 0; i < std::size(resolver_files); ++i)
+    if (auto status = write_text(new_root + resolver_files[i].source, texts[i]); !status) return status;
+  return base::ok();
+}
+
 std::string hosts_text(const IsolationPlan& plan) {
-  std::string text = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 leaf\n";
+  std::string text(own_names);
   for (const auto& [address, name] : plan.hosts) text += address + " " + name + "\n";
   return text;
 }
@@ -196,6 +228,8 @@ Status build_root(const IsolationPlan& plan) {
   if (auto status = scratch(); !status) return status;
   if (auto status = overlay("/etc/hosts", "hosts", hosts_text(plan)); !status) return status;
   if (auto status = overlay("/etc/resolv.conf", "resolv.conf", ""); !status) return status;
+  if (plan.resolver)
+    if (auto status = write_resolver_files(); !status) return status;
   if (auto status = overlay("/etc/passwd", "passwd", with_entry("/etc/passwd", "leaf:x:1000:1000::/tmp:/bin/sh"));
       !status)
     return status;
@@ -220,6 +254,17 @@ base::Expected<UniqueFd> make_hidden_folder(const std::string& name) {
   if (::mount("hidden", path.c_str(), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0") != 0)
     return refused("hide " + path, errno);
   return folder;
+}
+
+int use_resolver() noexcept {
+  for (const auto& file : resolver_files) {
+    if (::access(file.target, F_OK) != 0) continue;  // the host has no such file, or a link to nowhere
+    if (::mount(file.source, file.target, nullptr, MS_BIND, nullptr) != 0) return errno;
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_RDONLY;
+    if (::syscall(SYS_mount_setattr, AT_FDCWD, file.target, 0, &attributes, sizeof attributes) != 0) return errno;
+  }
+  return 0;
 }
 
 Status enter_isolation(const IsolationPlan& plan) {

@@ -21,12 +21,21 @@ struct IsolationPlan {
   std::string run_folder;                                  ///< visible and writable at its own path
   std::vector<std::pair<std::string, std::string>> hosts;  ///< address, name
   std::vector<std::string> data_folders;                   ///< service names
+  bool resolver = false;                                   ///< some programs will ask one, see use_resolver
 };
 
 /// A folder beside the data folders, in the same file system, that only the holder of the descriptor can get at: what
 /// others see in its place is empty and read-only. Before anything is started that must not see it. Errors:
 /// unavailable.
 base::Expected<base::UniqueFd> make_hidden_folder(const std::string& name);
+
+/// Where a resolver of the leaf listens, in the network of the program that asks it.
+inline constexpr const char* resolver_address = "127.0.0.53";
+
+/// In a program's own mount namespace, after an isolation that was told of it: no names but the host's own in
+/// /etc/hosts, so that it looks names up, by DNS alone and at `resolver_address`. Returns an errno or 0; allocates
+/// nothing.
+int use_resolver() noexcept;
 
 /// Called once in the clone, while it has a single thread. Errors: unavailable, with the step that the kernel refused.
 base::Status enter_isolation(const IsolationPlan& plan);

@@ -15,12 +15,14 @@
 #include "node/leaf/context.hpp"
 #include "node/leaf/durability.hpp"
 #include "node/leaf/isolation.hpp"
+#include "node/leaf/name_service.hpp"
 #include "node/leaf/outbox.hpp"
 #include "node/leaf/services.hpp"
 #include "node/leaf/workload.hpp"
 #include "node/links/detour.hpp"
 #include "node/links/proxy.hpp"
 #include "node/observe/event_watch.hpp"
+#include "scenarios/dns_lanes.hpp"
 #include "scenarios/event_kinds.hpp"
 
 namespace leafcutter::node {
@@ -113,6 +115,9 @@ class Leaf {
       if (!detour) return detour.error();
       detour_ = std::move(*detour);
     }
+    auto names = NameService::start(context_);
+    if (!names) return names.error();
+    names_ = std::move(*names);
     for (const auto& link : scenario_.links) {
       auto listeners = network_.listen(scenario_, link);
       if (!listeners)
@@ -187,6 +192,7 @@ class Leaf {
   LeafContext context_;
   Services services_;
   std::unique_ptr<Detour> detour_;
+  std::unique_ptr<NameService> names_;
   std::vector<std::unique_ptr<LinkProxy>> proxies_;
   asio::steady_timer timeout_;
   mutable std::mutex mutex_;
@@ -219,6 +225,7 @@ IsolationPlan isolation_of(const LeafStart& start) {
   plan.scenario_folder = start.scenario.folder;
   plan.run_folder = start.run_folder;
   for (const auto& [lane, address] : service_addresses(start.scenario)) plan.hosts.emplace_back(address, lane);
+  plan.resolver = !scenarios::services_that_ask(start.scenario, start.job.plan).empty();
   for (const auto& service : start.scenario.services) plan.data_folders.push_back(service.name);
   return plan;
 }

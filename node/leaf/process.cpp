@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "node/leaf/isolation.hpp"
 #include "node/syscalls/filter.hpp"
 
 namespace leafcutter::node {
@@ -27,7 +28,7 @@ namespace {
 
 using base::UniqueFd;
 
-enum class Stage : int { begins, ended, network, proc, clocks, fork, folder, user, filter, exec };
+enum class Stage : int { begins, ended, network, proc, names, clocks, fork, folder, user, filter, exec };
 
 /// What the init and the program tell through their socket: that the program is about to be executed, a wait status, or
 /// the step that failed and errno. The kernel adds the sender's pid as the reader's namespace knows it.
@@ -40,6 +41,7 @@ const char* text(Stage stage) {
   switch (stage) {
     case Stage::network: return "enter its network";
     case Stage::proc: return "mount /proc";
+    case Stage::names: return "have its names resolved by the leaf";
     case Stage::clocks: return "move its clocks in a time namespace";
     case Stage::fork: return "fork";
     case Stage::folder: return "enter its folder";
@@ -59,6 +61,7 @@ struct Prepared {
   const std::vector<sock_filter>* filter = nullptr;
   std::string_view clock_offsets;  ///< empty: the host's clocks
   bool own_user = false;
+  bool asks_resolver = false;
   const Hold* hold = nullptr;  ///< null: it is not held
   std::array<int, 4> pipes{};  ///< standard output, standard error, reports, filter socket (or -1)
 };
@@ -146,6 +149,8 @@ int enter_own_user() {
   keep_descriptors(prepared);
   if (entered != 0) fail(Stage::network, error);
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) fail(Stage::proc, errno);
+  if (prepared.asks_resolver)
+    if (const int failed = use_resolver(); failed != 0) fail(Stage::names, failed);
   if (!prepared.clock_offsets.empty())
     if (const int failed = move_clocks(prepared.clock_offsets); failed != 0) fail(Stage::clocks, failed);
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
@@ -261,6 +266,7 @@ base::Expected<Process> Process::start(const Spawn& spawn) {
                           &spawn.filter,
                           offsets,
                           spawn.conditions.own_user(),
+                          spawn.asks_resolver,
                           hold ? &*hold : nullptr,
                           {output->write.get(), errors->write.get(), telling.get(), theirs.get()}};
   int handle = -1;

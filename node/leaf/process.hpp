@@ -22,6 +22,7 @@ struct Spawn {
   int network = -1;                 ///< descriptor of the network namespace
   std::vector<sock_filter> filter;  ///< empty: none; else its listener is in Process::listener
   StartConditions conditions = {};
+  bool asks_resolver = false;  ///< its names of hosts come from the leaf's resolver, see use_resolver
 };
 
 /// How a program ended.

@@ -11,6 +11,7 @@
 #include "node/leaf/supervision.hpp"
 #include "node/leaf/text.hpp"
 #include "node/syscalls/filter.hpp"
+#include "scenarios/dns_lanes.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/predicate.hpp"
@@ -70,6 +71,7 @@ base::Expected<Spawn> Service::spawn_of(const std::vector<std::string>& argv) co
   spawn.folder = data_folder(model_.name);
   spawn.environment = program_environment(spawn.folder, own);
   spawn.network = context_.network.of(model_.name);
+  spawn.asks_resolver = scenarios::services_that_ask(context_.scenario, context_.job.plan).count(model_.name) != 0;
   return spawn;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "scenarios/dns_lanes.hpp"
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader/loading.hpp"
 #include "scenarios/rule.hpp"
@@ -101,6 +102,11 @@ class ExploreReader {
       refuse_links(strikes, "process");
       for (const auto& [service, at] : strikes.services)
         for (const auto& item : process->items) read_process(item, service);
+    }
+    if (const auto* dns = node.find("dns"); dns != nullptr && dns->is_list()) {
+      refuse_links(strikes, "dns");
+      for (const auto& [service, at] : strikes.services)
+        for (const auto& item : dns->items) read_dns(item, service);
     }
     if (const auto* written = node.find("rules"); written != nullptr && written->is_list()) {
       refuse_links(strikes, "rules");
@@ -301,6 +307,21 @@ class ExploreReader {
     const bool requests = link.protocol == Protocol::http && strikes_operation(kind.name, "request") &&
                           !strikes_stream(kind, chosen->params);
     add(*chosen->at, {kind.name, link.id(), requests ? "request" : "connect", "", chosen->params});
+  }
+
+  void read_dns(const Node& item, const std::string& service) {
+    const auto chosen = read_kind(item, Mechanism::dns);
+    if (!chosen) return;
+    if (loading_.scenario.service(resolver_name) != nullptr)
+      return loading_.notes.error(*chosen->at, "\"" + dns_lane(service) +
+                                                   "\" would be two things: the service \"dns\" and the resolver that "
+                                                   "\"dns\" faults strike; give the service another name");
+    const auto& ports = loading_.scenario.service(service)->ports;
+    if (std::any_of(ports.begin(), ports.end(), [](const Port& port) { return port.number == 53; }))
+      return loading_.notes.error(*chosen->at, "service \"" + service +
+                                                   "\" listens on port 53 itself, where its lookups would be struck; "
+                                                   "\"dns\" faults can strike those that ask it");
+    add(*chosen->at, {chosen->kind->name, dns_lane(service), query_operation, "", chosen->params});
   }
 
   void read_process(const Node& item, const std::string& service) {

@@ -80,6 +80,12 @@ TEST(ConfigSave, OneFailedWriteDamagesTheConfiguration) {
 
 TEST(ConfigSave, IsCleanWhenFixed) { expect_clean_when_fixed("config-save"); }
 
+TEST(NameLost, OneWrongAnswerOfTheResolverIsRememberedForGood) {
+  EXPECT_THAT(faults_found("name-lost"), testing::ElementsAre("dns-nx-domain front -> dns query stock A"));
+}
+
+TEST(NameLost, IsCleanWhenFixed) { expect_clean_when_fixed("name-lost"); }
+
 TEST(Replay, AFindingFailsEveryTimeWithTheSameSignature) {
   const Folder folder;
   const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 120");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scenarios/dns_lanes.hpp"
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/predicate.hpp"
@@ -280,6 +281,14 @@ TEST(Everything, Exploration) {
                           "latency connect {\"distribution\":\"pareto\",\"for\":\"10ms\",\"shape\":\"1.5\"}",
                           "cut connect {\"after-bytes\":100}", "half-open connect"));
   EXPECT_THAT(choices(scenario, "front_end -> cache"), ElementsAre("refuse connect", "blackhole connect"));
+  for (const auto* lane : {"front_end -> dns", "store -> dns"})
+    EXPECT_THAT(choices(scenario, lane),
+                ElementsAre("dns-serv-fail query", "dns-delay query {\"for\":\"2s\"}",
+                            "dns-refused query {\"times\":2}", "dns-ttl query {\"seconds\":60,\"times\":3}"));
+  EXPECT_THAT(services_that_ask(scenario, {}), ElementsAre("front_end", "store"));
+  Plan plan;
+  plan.faults = {{"dns-refused", {"worker -> dns", "query", "store A"}, 1, Value::object(), {}}};
+  EXPECT_THAT(services_that_ask(scenario, plan), ElementsAre("front_end", "store", "worker"));
   for (const auto& fault : scenario.explore.faults) {
     const auto* kind = fault_kind(fault.kind);
     ASSERT_NE(kind, nullptr);

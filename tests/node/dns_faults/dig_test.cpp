@@ -84,7 +84,7 @@ class Dnsmasq {
  public:
   Dnsmasq() {
     // A port may be taken between looking and using; dnsmasq then ends, and the next one is tried.
-    for (int attempt = 0; attempt < 5; ++attempt) {
+    for (int attempt = 0; attempt < 20; ++attempt) {
       port_ = proxy::dead_port();
       if (started()) return;
       stop();
@@ -153,13 +153,20 @@ DnsFault fault_of(DnsCase dns_case, const std::string& name = "*", std::vector<s
 class Dig : public testing::Test {
  protected:
   void SetUp() override {
-    udp_ = rig_.udp_link("udp", resolver_.address());
-    proxy::LinkConfig tcp;
-    tcp.name = "tcp";
-    tcp.listen = udp_;
-    tcp.upstream = resolver_.address();
-    const auto added = rig_.engine->add_link(std::move(tcp));
-    ASSERT_TRUE(added) << added.error().text();
+    // A number that is free for datagrams may be taken for connections.
+    std::string why;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      udp_ = rig_.udp_link("udp", resolver_.address());
+      proxy::LinkConfig tcp;
+      tcp.name = "tcp";
+      tcp.listen = udp_;
+      tcp.upstream = resolver_.address();
+      const auto added = rig_.engine->add_link(std::move(tcp));
+      if (added) return;
+      why = added.error().text();
+      ASSERT_TRUE(rig_.engine->remove_link("udp"));
+    }
+    FAIL() << why;
   }
 
   void strike(const DnsFault& fault, bool on_udp = true, bool on_tcp = true) {
@@ -251,9 +258,9 @@ TEST_F(Dig, ADelayIsWaitedForAndNothingElseChanges) {
     EXPECT_GE(Clock::now() - sent, 250ms);
   }
   strike(fault_of(DnsCase::refused, "web.internal"));
-  const auto twin = Clock::now();
+  const auto before = struck();
   EXPECT_EQ(dig(udp_, {"db.internal", "+short"}), "192.0.2.10\n[0]");
-  EXPECT_LT(Clock::now() - twin, 250ms * proxy::slowness);
+  EXPECT_EQ(struck(), before) << "the twin";
 }
 
 TEST_F(Dig, TruncationSendsItToTcpWhichAnswers) {

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "../proxy/chain_rig.hpp"
+#include "base/random.hpp"
 #include "node/dns_faults/dns_conversation.hpp"
 #include "protocols/dns_frames.hpp"
 
@@ -301,6 +304,73 @@ TEST(DnsStreams, AFaultThatBeginsOnAnOpenConnectionFindsTheNextMessageOrTouchesN
     EXPECT_THAT(filtered.acts, SizeIs(1)) << begun;
     expect_untouched(filter->arrived(whole), whole);
   }
+}
+
+/// Bytes as nobody sends them: good messages with some bytes changed, cut out or doubled.
+std::string spoiled(base::Stream& draws) {
+  std::string bytes;
+  for (std::uint64_t i = 1 + draws.below(4); i > 0; --i)
+    bytes += framed(draws.below(2) == 0 ? query("a.b", "A", static_cast<std::uint16_t>(draws.below(65536)))
+                                        : answer_to(query("c.d")));
+  for (std::uint64_t i = draws.below(6); i > 0; --i) {
+    const auto at = draws.below(bytes.size());
+    switch (draws.below(3)) {
+      case 0: bytes[at] = static_cast<char>(draws.below(256)); break;
+      case 1: bytes.erase(at, 1 + draws.below(5)); break;
+      default: bytes.insert(at, bytes.substr(0, draws.below(9)));
+    }
+    if (bytes.empty()) bytes = "x";
+  }
+  return bytes;
+}
+
+TEST(DnsStreams, WhateverComesAFaultOfAnotherNameChangesNoByte) {
+  base::Stream draws(1, "spoiled", 0);
+  for (int round = 0; round < 20'000; ++round) {
+    auto fault = fault_of(round % 2 == 0 ? DnsCase::serv_fail : DnsCase::ttl, "nobody.asks.this");
+    const Talk talk(fault, Transport::tcp, round % 5 == 0 ? 100 : 0);
+    const auto direction = round % 3 == 0 ? Direction::to_client : Direction::to_upstream;
+    const auto filter = talk.filter(direction);
+    const auto bytes = spoiled(draws);
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size();) {
+      const auto part = bytes.substr(at, 1 + draws.below(40));
+      at += part.size();
+      const auto filtered = filter->arrived(part);
+      for (const auto& act : filtered.acts) ASSERT_FALSE(act.struck) << act.detail;
+      ASSERT_THAT(filtered.back, IsEmpty());
+      out += all(filtered.onward);
+    }
+    out += all(filter->ended().onward);
+    ASSERT_EQ(out, bytes) << round;
+  }
+}
+
+TEST(DnsDatagrams, WhateverComesWhatGoesBackIsAMessageAndTheRestIsUntouched) {
+  base::Stream draws(2, "spoiled", 0);
+  std::map<std::string_view, int> answered;
+  for (int round = 0; round < 20'000; ++round) {
+    auto fault = fault_of(every_dns_case[draws.below(std::size(every_dns_case))]);
+    if (fault.dns_case == DnsCase::delay) fault.delay = proxy::FixedTime{1ms};
+    if (fault.dns_case == DnsCase::wrong_answers) fault.addresses = {"192.0.2.1", "2001:db8::1"};
+    const Talk talk(fault);
+    const auto up = talk.filter(Direction::to_upstream), down = talk.filter(Direction::to_client);
+    const auto bytes = spoiled(draws).substr(2);
+    const auto filtered = up->arrived(bytes);
+    for (const auto& back : filtered.back) {
+      const auto answer = protocols::parse_dns(back.bytes);
+      ASSERT_TRUE(answer) << answer.error().text();
+      EXPECT_EQ(back.bytes.substr(0, 2), bytes.substr(0, 2)) << "the ID";
+      ++answered[name_of(fault.dns_case)];
+    }
+    for (const auto& onward : filtered.onward) ASSERT_EQ(onward.bytes, bytes);
+    if (down != nullptr) {
+      for (const auto& onward : down->arrived(bytes).onward) {
+        ASSERT_EQ(onward.bytes.size() > 0, bytes.size() > 0);
+      }
+    }
+  }
+  EXPECT_GE(answered.size(), 7u) << "all that answer did";
 }
 
 TEST(DnsStreams, ADelayedQueryIsOvertakenAndTheEndWaitsForIt) {

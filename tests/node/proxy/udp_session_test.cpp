@@ -339,8 +339,10 @@ TEST(UdpSessions, AnErrorOfOneSessionIsNobodyElses) {
   const auto failed = rig.await(EventKind::connect_failed, 1);
   EXPECT_EQ(failed.at(0).connection, 2u);
   EXPECT_THAT(failed.at(0).detail, HasSubstr("Too many open files"));
+  EXPECT_EQ(rig.stats("u").active, 1u) << "the first one's goes on";
   works(first);
   works(third);
+  EXPECT_EQ(rig.stats("u").accepted, 3u);
   works(second);
   EXPECT_EQ(rig.stats("u").connect_failed, 1u);
 }
