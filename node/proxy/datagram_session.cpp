@@ -283,6 +283,7 @@ void DatagramSession::end(Cause cause) {
     account(one);
   }
   for (const auto& back : std::exchange(back_, {})) link_.shared().charge(back.bytes.size() + datagram_overhead, 0);
+  if (upstream_) worker_.remove(upstream_.get());
   upstream_.reset();
   worker_.descriptor_freed();
   worker_.timers().clear(*this);

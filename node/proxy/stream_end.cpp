@@ -147,6 +147,7 @@ void StreamConnection::swallow(Socket& socket) {
 void StreamConnection::close_socket(Socket& socket, bool reset) {
   if (!socket.fd) return;
   if (reset) reset_on_close(socket.fd.get());
+  worker().remove(socket.fd.get());
   socket.fd.reset();
   worker().descriptor_freed();
 }

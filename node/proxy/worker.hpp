@@ -73,6 +73,8 @@ class Worker {
   /// What has come by now counts as having come now, however long ago the round began.
   Time refresh() { return now_ = std::chrono::steady_clock::now(); }
   bool add(int fd, std::uint32_t events, Source& source);
+  /// Before it is closed: epoll watches the socket, not the descriptor, and a process that was forked meanwhile may
+  /// hold the socket open until it calls exec.
   void remove(int fd);
   TimerHeap& timers() { return timers_; }
   void schedule(Pumped& pumped);

@@ -2,10 +2,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "loopback.hpp"
@@ -181,6 +185,50 @@ void run_out_of_descriptors(rlim_t left) {
 TEST(EngineCrowd, WithoutDescriptorsNothingIsLostAndOthersGoOn) {
   for (const rlim_t left : {0, 1, 2, 3, 4})
     run_out_of_descriptors(left);  // for the client's socket, the upstream's, ...
+}
+
+/// What the epolls of this process watch.
+std::size_t watches() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) count += line.starts_with("tfd:");
+  }
+  return count;
+}
+
+// epoll watches a socket, not a descriptor: one that a forked child holds open, too, is watched after it was closed
+// here, and its next event would be for somebody who is gone.
+TEST(EngineCrowd, AChildThatHoldsEverythingOpenLeavesNoWatchBehind) {
+  Rig rig;
+  Upstream upstream(echo);
+  UdpPeer datagrams, client;
+  LinkLimits one_session;
+  one_session.sessions = 1;
+  const auto tcp = rig.link("tcp", upstream.address()), udp = rig.udp_link("udp", datagrams.address(), {}, one_session);
+  client.send_to(udp, "x");
+  EXPECT_EQ(datagrams.receive(), "x");
+  const auto before = watches();
+  EXPECT_GE(before, 4u);
+  std::vector<Peer> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(Peer::dial(tcp));
+    round_trip(clients.back());
+  }
+  EXPECT_EQ(watches(), before + 40);
+  const auto child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::pause();
+  }
+  rig.set("tcp", {fault(Reset{})});
+  UdpPeer second;
+  second.send_to(udp, "y");  // takes the place of the first one's session
+  EXPECT_EQ(datagrams.receive(), "y");
+  EXPECT_TRUE(eventually([&] { return rig.stats("tcp").active == 0; }));
+  EXPECT_TRUE(eventually([&] { return watches() == before; })) << watches() << ", " << before << " before";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(EngineCrowd, ManyIdleConnectionsCostLittle) {
