@@ -134,7 +134,7 @@ std::vector<FaultKind> syscall_fault_kinds() {
        .needs_image = true,
        .watches = {"fsync", "write"},
        .parameters = {{"error", Type::error_name, false, "the error, EIO when not given"}},
-       .evidence = "call, path, errno",
+       .evidence = "call, path, errno, bytes in the pages that were dropped",
        .undo = "at once: the call has returned; what was dropped stays dropped",
        .capability = "syscall-notify",
        .complexity = 2},

@@ -360,20 +360,30 @@ base::Status DurableImage::synced_all() {
 
 void DurableImage::lied(const DataFile&) { ++lies_; }
 
-base::Status DurableImage::sync_failed(const DataFile& file) {
+base::Expected<std::uint64_t> DurableImage::sync_failed(const DataFile& file) {
+  constexpr std::uint64_t nothing = 0;
   ++failures_;
   const auto opened = open(file);
   if (!opened) return opened.error();
   // A folder has no pages; its changes wait for the next sync.
-  if (opened->status.kind != EntryKind::file) return base::ok();
+  if (opened->status.kind != EntryKind::file) return nothing;
   LiveFolder live(data_.get(), device_);
   const auto found = node_of(*opened, live);
   if (!found) return found.error();
-  if (!*found || tree_.node(**found).in_place) return base::ok();
+  if (!*found || tree_.node(**found).in_place) return nothing;
+  auto& node = tree_.node(**found);
+  // Without durable bytes there is no copy of them.
+  const auto before = image_file(node.has_clean ? clean_copy_name(**found) : durable_copy_name(**found), O_RDONLY);
+  if (!before && node.status.size > 0) return before.error();
+  auto dropped = copier_.copy_changed(
+      {.from = opened->fd.get(), .to = before ? before->get() : -1, .end = opened->status.size, .only_count = true});
+  if (!dropped) return dropped;
   const auto clean = image_file(clean_copy_name(**found), O_WRONLY | O_CREAT | O_TRUNC);
   if (!clean) return clean.error();
-  tree_.node(**found).has_clean = true;
-  return copier_.copy_whole(opened->fd.get(), clean->get(), opened->status.size);
+  node.has_clean = true;
+  if (const auto copied = copier_.copy_whole(opened->fd.get(), clean->get(), opened->status.size); !copied)
+    return copied.error();
+  return dropped;
 }
 
 void DurableImage::let_go() {

@@ -76,8 +76,9 @@ class DurableImage {
   /// A sync that was answered with success and did nothing.
   void lied(const DataFile& file);
 
-  /// A sync that failed and lost the pages: those that are dirty now count as clean from here on.
-  base::Status sync_failed(const DataFile& file);
+  /// A sync that failed and lost the pages: those that are dirty now count as clean from here on. Returns the bytes in
+  /// them, told apart by content.
+  base::Expected<std::uint64_t> sync_failed(const DataFile& file);
 
   /// Only when nobody has a file of the folder open any more. Afterwards everything in it is durable.
   base::Expected<PowerLoss> power_loss();

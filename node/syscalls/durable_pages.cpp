@@ -27,7 +27,7 @@ std::uint64_t next_data_in(int fd, std::uint64_t at) {
 /// Fills the buffer, with zeros from the end of the file on.
 base::Status read_for_copy(int fd, std::byte* into, std::size_t bytes, std::uint64_t at) {
   std::size_t done = 0;
-  while (done < bytes) {
+  while (fd >= 0 && done < bytes) {
     const auto got = ::pread(fd, into + done, bytes - done, static_cast<off_t>(at + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::system_error("read a file for its durable copy", errno);
@@ -84,7 +84,8 @@ base::Expected<std::uint64_t> PageCopier::copy_chunk(const Job& job, std::uint64
   for (std::size_t page = 0; page < bytes; page += durable_page_bytes) {
     const auto here = std::min<std::size_t>(durable_page_bytes, bytes - page);
     if (std::memcmp(from_.get() + page, known.get() + page, here) == 0) continue;
-    if (auto written = put(job, at + page, from_.get() + page, here); !written) return written.error();
+    if (!job.only_count)
+      if (auto written = put(job, at + page, from_.get() + page, here); !written) return written.error();
     changed += here;
   }
   return changed;

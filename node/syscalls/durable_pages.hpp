@@ -26,10 +26,11 @@ class PageCopier {
     int clean = -1;
     std::uint64_t begin = 0;  ///< bytes; a multiple of the page size
     std::uint64_t end = 0;    ///< no byte from here on is touched
+    bool only_count = false;  ///< nothing is written; `to` may be -1, a file without bytes
   };
 
   /// Makes the dirty pages of `to` those of `from`, whose missing bytes count as zeros. The descriptors' offsets are
-  /// changed. Returns the bytes in pages that were written. Errors: io.
+  /// changed. Returns the bytes in pages that were written (that would be, with `only_count`). Errors: io.
   base::Expected<std::uint64_t> copy_changed(const Job& job);
 
   /// Makes `to`, which is empty, what `from` is. Errors: io.

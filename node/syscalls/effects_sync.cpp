@@ -70,11 +70,13 @@ base::Expected<Effects::Ended> Effects::lose_sync(Case& at, const Strike& strike
   const auto file = target(at).duplicate(static_cast<int>(at.notification.data.args[0]));
   if (!file) return cannot(at, strike, file.error().message);
   if (!valid(at)) return Ended::yes;
-  if (const auto told = context_.image->sync_failed(file->get()); !told) return told.error();
+  const auto dropped = context_.image->sync_failed(file->get());
+  if (!dropped) return dropped.error();
   report(at, true, {{"effect", "fsync-lost"}, {"errno", name}});
   auto proof = evidence(at);
   proof["errno"] = scenarios::error_number(name);
   proof["errno_name"] = name;
+  proof["dropped_bytes"] = *dropped;
   context_.sites.fired(strike.index, std::move(proof));
   return answer_error(at, strike, scenarios::error_number(name));
 }

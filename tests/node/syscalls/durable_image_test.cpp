@@ -313,19 +313,21 @@ TEST_F(DurableTest, AfterTwoFailuresBothHaveLost) {
   write("a", page_run(3, 'a'));
   start();
   put("a", 0, "1");
-  ASSERT_TRUE(image->sync_failed("a"));
+  put("a", 8191, "+");
+  EXPECT_EQ(*image->sync_failed("a"), 8192U);
   put("a", 4096, "2");
-  ASSERT_TRUE(image->sync_failed("a"));
+  EXPECT_EQ(*image->sync_failed("a"), 4096U);
   put("a", 8192, "3");
   sync("a");
   lose_power();
   EXPECT_EQ(read("a"), page_run(2, 'a') + "3" + page_run(1, 'a').substr(1));
+  EXPECT_EQ(*image->sync_failed("a"), 0U) << "everything is durable";
 }
 
 TEST_F(DurableTest, AFailureLeavesSizeAndNameToTheNextSync) {
   start();
   write("new", page_run(2, 'n'));
-  ASSERT_TRUE(image->sync_failed("new"));
+  EXPECT_EQ(*image->sync_failed("new"), 8192U);
   write("other", "x");
   ASSERT_TRUE(image->sync_failed("other"));
   sync("new");

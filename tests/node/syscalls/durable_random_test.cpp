@@ -198,7 +198,7 @@ void DurableSequence::report_file() {
       model_.synced_range(path, offset, length);
       return tell("synced_range", path, range);
     case 2:
-      need(image_->sync_failed(path));
+      if (const auto dropped = image_->sync_failed(path); !dropped) need(dropped.error());
       model_.sync_failed(path);
       return tell("sync_failed", path);
     case 3: image_->lied(path); return tell("lied", path);

@@ -111,10 +111,22 @@ TEST_F(Syncs, ThatFailAndLoseTheirPagesLeaveNothingToTheNext) {
   const auto outcome = steps({"write,a,new", "fsync,a", "fsync,a", "mkdir,end,0755"},
                              {fault("fsync-lost", "fsync", "data:a"), power_loss_at_mkdir()});
   EXPECT_EQ(outcome.output, "write 3 0\nfsync -1 5\nfsync 0 0\n");
-  EXPECT_EQ(outcome.of_kind("fault.fired").front().attrs["evidence"]["errno_name"], "EIO");
+  const auto evidence = outcome.of_kind("fault.fired").front().attrs["evidence"];
+  EXPECT_EQ(evidence["errno_name"], "EIO");
+  EXPECT_EQ(evidence["dropped_bytes"], 6) << "the page, as far as the file goes";
   EXPECT_EQ(contents(data("a")), "oldnew") << "they can still be read";
   EXPECT_EQ(after_power_loss().substr(0, 3), "old");
   EXPECT_THAT(contents(data("a")), testing::Not(testing::HasSubstr("new")));
+}
+
+TEST_F(Syncs, ThatFailDropWhatWasWrittenSinceTheLastOneAndNothingElse) {
+  const auto outcome = steps({"fsync,a", "write,a,new", "fsync,a", "fsync,a"},
+                             {fault("fsync-lost", "fsync", "data:a", 1), fault("fsync-lost", "fsync", "data:a", 2),
+                              fault("fsync-lost", "fsync", "data:a", 3)});
+  std::vector<int> dropped;
+  for (const auto& event : outcome.of_kind("fault.fired"))
+    dropped.push_back(event.attrs["evidence"]["dropped_bytes"].get<int>());
+  EXPECT_EQ(dropped, (std::vector<int>{0, 6, 0})) << "what was dropped once is not dropped again";
 }
 
 TEST_F(Syncs, ThatLieMakeNothingDurable) {
