@@ -175,8 +175,14 @@ class Session {
                               .image = image_,
                               .failed = [this](const std::string& why) { fail(why); }};
     if (job_.every_event) context.event_limit = ~0u;
-    context.stop = [this] { return ward_->stop_all(); };
-    context.go_on = [this] { ward_->continue_all(); };
+    context.stop = [this] {
+      const auto stopped = ward_->stop_all();
+      if (stopped > 0) ++holds_;
+      return stopped;
+    };
+    context.go_on = [this] {
+      if (holds_ > 0 && --holds_ == 0) ward_->continue_all();
+    };
     supervisor_ = std::make_unique<Supervisor>(std::move(ward_->listener()), std::move(context));
   }
 
@@ -250,6 +256,7 @@ class Session {
   std::unique_ptr<Scratch> scratch_;
   std::shared_ptr<DurableImage> image_;
   Ward* ward_ = nullptr;
+  unsigned holds_ = 0;  ///< of faults on the program, on the supervisor's thread
   std::unique_ptr<Supervisor> supervisor_;
   std::atomic<bool> crashed_ = false;
   std::mutex mutex_;

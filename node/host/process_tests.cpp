@@ -74,12 +74,13 @@ void answer_one(int, void* context) {
     notify.why = "no notification came";
     return;
   }
-  const auto received = listener.receive();
+  seccomp_notif notification;
+  const auto received = listener.receive(notification);
   if (!received || !*received) {
     notify.why = received ? "the notification vanished" : received.error().message;
     return;
   }
-  if (const auto sent = listener.fail((*received)->id, injected); !sent) notify.why = sent.error().message;
+  if (const auto sent = listener.fail(notification.id, injected); !sent) notify.why = sent.error().message;
 }
 
 /// A child that waits until its parent has looked at it, and what it shows.

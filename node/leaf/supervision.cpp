@@ -9,44 +9,53 @@
 namespace leafcutter::node {
 namespace {
 
-/// The one hold that a supervisor has on its service, however many of its faults want it.
+/// The holds that the faults of one supervisor have on its service. It goes on when the last one has ended.
 class SupervisedPause : public std::enable_shared_from_this<SupervisedPause> {
  public:
   SupervisedPause(Activity& activity, const std::string& service, std::shared_ptr<Standstill> standstill)
       : activity_(activity), busy_("pause of " + service), standstill_(std::move(standstill)) {}
 
   unsigned stop() {
+    unsigned stopped = 0;
     {
       const std::lock_guard lock(mutex_);
       activity_.begin(busy_);
-      const auto stopped = standstill_->stop();
-      if (stopped == 0 || held_) {
-        if (stopped > 0) standstill_->go_on();  // one hold is enough
+      stopped = standstill_->stop();
+      if (stopped == 0) {
         activity_.end(busy_);
-        return stopped;
+        return 0;
       }
-      held_ = true;
-      stopped_ = stopped;
+      ++holds_;
+      if (std::exchange(told_, true)) return stopped;
     }
-    standstill_->on_ended([self = shared_from_this()] { self->end(); });  // which may be now
-    return stopped_;
+    standstill_->on_ended([self = shared_from_this()] { self->end_all(); });  // which may be now
+    return stopped;
   }
 
-  /// Also when the service has ended by itself.
+  /// One hold; none may be left, when the service has ended by itself.
   void end() {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(held_, false)) return;
-    standstill_->go_on();
-    activity_.end(busy_);
+    end_one();
   }
 
  private:
+  void end_one() {
+    if (holds_ == 0) return;
+    --holds_;
+    standstill_->go_on();
+    activity_.end(busy_);
+  }
+  void end_all() {
+    const std::lock_guard lock(mutex_);
+    while (holds_ > 0) end_one();
+  }
+
   Activity& activity_;
   const std::string busy_;
   const std::shared_ptr<Standstill> standstill_;
   std::mutex mutex_;
-  bool held_ = false;
-  unsigned stopped_ = 0;
+  unsigned holds_ = 0;
+  bool told_ = false;  ///< to end with the service
 };
 
 }  // namespace

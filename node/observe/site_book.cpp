@@ -31,10 +31,18 @@ void SiteBook::arm() {
   }
 }
 
-bool SiteBook::strikes_at(std::size_t index, const Visit& visit, const Site& site) const {
+bool SiteBook::strikes_at(std::size_t index, std::uint32_t occurrence) const {
   const auto& fault = plan_.faults[index];
-  if (fault.aim || fault.site != site) return false;
-  return rules_[index].repeats ? visit.occurrence >= fault.occurrence : visit.occurrence == fault.occurrence;
+  return rules_[index].repeats ? occurrence >= fault.occurrence : occurrence == fault.occurrence;
+}
+
+bool SiteBook::selects(const Fault& fault, const Site& site, const scenarios::CallFacts& facts,
+                       std::string_view data_folder) const {
+  if (fault.site.lane != site.lane || fault.site.operation != site.operation) return false;
+  // A rule that says neither which objects nor which path is about what a family means by itself: the sites.
+  if (site.resource.empty() && fault.aim->object.empty() && fault.aim->path.empty() && fault.aim->peer.empty())
+    return false;
+  return fault.aim->selects(facts, data_folder);
 }
 
 SiteBook::Visit SiteBook::visit(const Site& site) {
@@ -42,7 +50,8 @@ SiteBook::Visit SiteBook::visit(const Site& site) {
   Visit visit;
   visit.occurrence = ++counts_[site];
   for (std::size_t i = 0; i < plan_.faults.size(); ++i)
-    if (strikes_at(i, visit, site)) visit.strikes.push_back({i, plan_.faults[i]});
+    if (const auto& fault = plan_.faults[i]; !fault.aim && fault.site == site && strikes_at(i, visit.occurrence))
+      visit.strikes.push_back({i, fault});
   return visit;
 }
 
@@ -53,19 +62,54 @@ SiteBook::Visit SiteBook::visit(const Site& site, const scenarios::CallFacts& fa
   for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
     const auto& fault = plan_.faults[i];
     if (!fault.aim) {
-      if (strikes_at(i, visit, site)) visit.strikes.push_back({i, fault});
+      if (fault.site == site && strikes_at(i, visit.occurrence)) visit.strikes.push_back({i, fault});
       continue;
     }
     auto& rule = rules_[i];
-    if (fault.site.lane != site.lane || fault.site.operation != site.operation || rule.waits) continue;
-    // A rule that says neither which objects nor which path is about what a family means by itself: the sites.
-    if (site.resource.empty() && fault.aim->object.empty() && fault.aim->path.empty() && fault.aim->peer.empty())
-      continue;
-    if (!fault.aim->selects(facts, data_folder)) continue;
+    if (rule.waits || !selects(fault, site, facts, data_folder)) continue;
     const auto ordinal = ++rule.selected;
     if (fault.aim->occurrences.include(ordinal) && fault.aim->drawn(ordinal)) visit.strikes.push_back({i, fault});
   }
   return visit;
+}
+
+SiteBook::Standing SiteBook::standing(const Site& site, const scenarios::CallFacts* facts,
+                                      std::string_view data_folder) {
+  const std::lock_guard lock(mutex_);
+  Standing standing;
+  if (const auto counted = counts_.find(site); counted != counts_.end()) standing.count_ = &counted->second;
+  for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
+    const auto& fault = plan_.faults[i];
+    if (fault.aim ? facts != nullptr && selects(fault, site, *facts, data_folder) : fault.site == site)
+      standing.chosen_.push_back({i});
+  }
+  return standing;
+}
+
+bool SiteBook::pass(Standing& standing, std::uint32_t shown) {
+  const std::lock_guard lock(mutex_);
+  if (standing.count_ != nullptr && *standing.count_ < shown) return false;
+  for (auto& [fault, counted] : standing.chosen_) {
+    counted = false;
+    const auto& aim = plan_.faults[fault].aim;
+    if (!aim) {
+      if (strikes_at(fault, *standing.count_ + 1)) return false;
+      continue;
+    }
+    if (rules_[fault].waits) continue;
+    const auto ordinal = rules_[fault].selected + 1;
+    if (aim->occurrences.include(ordinal) && aim->drawn(ordinal)) return false;
+    counted = true;
+  }
+  if (standing.count_ != nullptr) ++*standing.count_;
+  for (const auto& [fault, counted] : standing.chosen_) rules_[fault].selected += counted ? 1 : 0;
+  return true;
+}
+
+void SiteBook::take_back(const Standing& standing) {
+  const std::lock_guard lock(mutex_);
+  if (standing.count_ != nullptr) --*standing.count_;
+  for (const auto& [fault, counted] : standing.chosen_) rules_[fault].selected -= counted ? 1 : 0;
 }
 
 void SiteBook::seen(std::size_t index) {

@@ -31,6 +31,18 @@ class SiteBook {
     std::vector<Strike> strikes;   ///< in plan order; usually empty
   };
 
+  /// What visits of one kind come to, known beforehand: for callers that make many of them.
+  class Standing {
+   private:
+    friend class SiteBook;
+    struct Chosen {
+      std::size_t fault = 0;
+      bool counted = false;  ///< the last visit, by the fault's aim
+    };
+    std::uint32_t* count_ = nullptr;  ///< of the site; null: at none
+    std::vector<Chosen> chosen_;      ///< the faults that may strike at such a visit
+  };
+
   SiteBook(scenarios::Plan plan, Recorder& recorder);
 
   /// Records `fault.armed` for every planned fault. Call before any service is started.
@@ -42,6 +54,15 @@ class SiteBook {
   /// A system call of `lane` in `family`. `resource` is its site's class; empty: it is at no site, which only an aim
   /// can select. `data_folder` is what aims of this lane are relative to.
   Visit visit(const Site& site, const scenarios::CallFacts& facts, std::string_view data_folder);
+
+  /// Such visits as the one with these arguments, which was made before. `facts` null: the first kind of visit.
+  Standing standing(const Site& site, const scenarios::CallFacts* facts, std::string_view data_folder);
+
+  /// Counts such a visit, if nothing strikes there and it is beyond the first `shown` ones of its site. False: nothing
+  /// was counted.
+  bool pass(Standing& standing, std::uint32_t shown);
+  /// Straight after pass(): the visit was none.
+  void take_back(const Standing& standing);
 
   /// What was seen in the leaf, for aims that wait for an event. Called in recording order, under the recorder's lock:
   /// records nothing. `index` of a fault whose aim has an `after`. Wakes everyone who asked to be.
@@ -92,7 +113,10 @@ class SiteBook {
     bool repeats = false;
     bool undone = false;
   };
-  bool strikes_at(std::size_t index, const Visit& visit, const Site& site) const;
+  bool strikes_at(std::size_t index, std::uint32_t occurrence) const;  ///< of the fault's site
+  /// What the fault's aim says of a call, but for which of them and when.
+  bool selects(const Fault& fault, const Site& site, const scenarios::CallFacts& facts,
+               std::string_view data_folder) const;
   void conclude(std::size_t index, const std::string& how);
 
   scenarios::Plan plan_;

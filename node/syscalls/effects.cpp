@@ -40,18 +40,30 @@ void append_words(std::string& list, const std::string& words) { list += (list.e
 }  // namespace
 
 Effects::Effects(Listener& listener, const SupervisorContext& context, const ObjectNames& names)
-    : listener_(listener), context_(context), names_(names) {
+    : listener_(listener), context_(context), names_(names), passing_(listener, context) {
   const auto& faults = context.sites.plan().faults;
   for (std::size_t i = 0; i < faults.size(); ++i)
     if (faults[i].kind == "no-space" && faults[i].site.lane == context.service) space_faults_.push_back(i);
 }
 
+base::Status Effects::at_no_site(const seccomp_notif& notification, const Object& object) {
+  passing_.learn(notification, object, {}, false);
+  return let_run(notification.id);
+}
+
 base::Status Effects::at_call(const seccomp_notif& notification, Object&& object) {
   const Site site{context_.service, object.family, object.resource};
-  auto visit = names_.aimed_at(object.family) ? context_.sites.visit(site, object.facts(), context_.data_folder)
-                                              : context_.sites.visit(site);
-  if (object.state == Object::State::site && mutates(notification, object)) context_.activity.touch();
-  if (visit.strikes.empty() && passes_unseen(object, visit.occurrence)) return let_run(notification.id);
+  const auto aimed = names_.aimed_at(object.family);
+  const auto facts = object.facts();
+  auto visit = aimed ? context_.sites.visit(site, facts, context_.data_folder) : context_.sites.visit(site);
+  const auto moves = object.state == Object::State::site && mutates(notification, object);
+  if (moves) context_.activity.touch();
+  if (visit.strikes.empty() && passes_unseen(object, visit.occurrence)) {
+    if (!object.known_as.empty())
+      passing_.learn(notification, object,
+                     context_.sites.standing(site, aimed ? &facts : nullptr, context_.data_folder), moves);
+    return let_run(notification.id);
+  }
   Case at;
   at.notification = notification;
   at.object = std::move(object);

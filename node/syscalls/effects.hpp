@@ -15,6 +15,7 @@
 
 #include "node/syscalls/listener.hpp"
 #include "node/syscalls/object.hpp"
+#include "node/syscalls/passing.hpp"
 #include "node/syscalls/perform.hpp"
 #include "node/syscalls/supervisor.hpp"
 
@@ -36,11 +37,19 @@ class Effects {
 
   Effects(Listener& listener, const SupervisorContext& context, const ObjectNames& names);
 
+  /// A call that was met before, and passes: true when it was answered.
+  base::Expected<bool> at_known(const seccomp_notif& notification) { return passing_.lets_run(notification); }
+
+  /// A call on what no rule can strike.
+  base::Status at_no_site(const seccomp_notif& notification, const Object& object);
+
   /// A call that acts on a site, or that a rule may select.
   base::Status at_call(const seccomp_notif& notification, Object&& object);
 
   /// A call whose object could not be found out: it runs, nothing strikes, and the trace says so.
   base::Status at_unresolved(const seccomp_notif& notification, const Object& object);
+
+  bool holds_calls() const { return !held_.empty(); }
 
   /// When the next held call is due.
   std::optional<Clock::time_point> next_due() const;
@@ -144,13 +153,13 @@ class Effects {
   Listener& listener_;
   const SupervisorContext& context_;
   const ObjectNames& names_;
+  Passing passing_;
   std::multimap<Clock::time_point, Case> held_;
   std::map<std::string, std::uint64_t> unresolved_;                      ///< by call
   std::map<std::string, std::uint64_t> unstruck_;                        ///< by call: what a fault could not strike
   std::map<std::pair<std::string, std::string>, std::uint64_t> struck_;  ///< by family and resource
   std::map<std::size_t, Clock::time_point> busy_until_;                  ///< of slow faults
   std::vector<std::size_t> space_faults_;                                ///< of this service, in plan order
-  unsigned pauses_ = 0;                                                  ///< under way
 };
 
 }  // namespace leafcutter::node

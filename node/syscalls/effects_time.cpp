@@ -109,7 +109,7 @@ base::Expected<std::optional<Effects::Clock::time_point>> Effects::begin_wait(Ca
 
 void Effects::end_wait(Case& at, const std::string& how) {
   const auto& strike = at.waits.front();
-  if (strike.fault.kind == "pause-at" && --pauses_ == 0 && context_.go_on) context_.go_on();
+  if (strike.fault.kind == "pause-at" && context_.go_on) context_.go_on();
   context_.sites.undone(strike.index,
                         how + " after " + std::to_string(whole_milliseconds(Clock::now() - at.since)) + " ms");
 }
@@ -139,7 +139,6 @@ std::optional<Effects::Clock::time_point> Effects::pause(Case& at, const Strike&
     static_cast<void>(cannot(at, strike, "no process of the service could be stopped"));
     return std::nullopt;
   }
-  ++pauses_;
   report(at, true, {{"effect", "pause-at"}});
   auto proof = evidence(at);
   proof["processes"] = stopped;

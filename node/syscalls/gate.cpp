@@ -47,6 +47,10 @@ Gate::Gate(Listener& listener, Recorder& recorder, std::string lane, std::functi
     : listener_(listener), recorder_(recorder), lane_(std::move(lane)), failed_(std::move(failed)) {}
 
 base::Expected<bool> Gate::stops(const seccomp_notif& notification) {
+  const auto& call = notification.data;
+  if (call.arch == AUDIT_ARCH_X86_64 && (static_cast<std::uint32_t>(call.nr) & x32_bit) == 0 &&
+      call.nr != SYS_io_uring_setup)
+    return false;
   if (const auto foreign = foreign_call(notification.data); !foreign.empty()) {
     kill(notification, foreign);
     return true;

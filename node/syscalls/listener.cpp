@@ -19,7 +19,7 @@ namespace leafcutter::node {
 Listener::Listener(base::UniqueFd fd) : fd_(std::move(fd)) {
   seccomp_notif_sizes sizes{};
   if (::syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0) sizes = {};
-  const auto words = [](std::size_t kernel, std::size_t ours) { return (std::max(kernel, ours) + 7) / 8; };
+  const auto words = [](std::size_t kernel, std::size_t ours) { return kernel > ours ? (kernel + 7) / 8 : 0; };
   request_.resize(words(sizes.seccomp_notif, sizeof(seccomp_notif)));
   answer_.resize(words(sizes.seccomp_notif_resp, sizeof(seccomp_notif_resp)));
   // Task and supervisor take turns: each is woken on the processor that the other gives up. An older kernel knows no
@@ -27,15 +27,19 @@ Listener::Listener(base::UniqueFd fd) : fd_(std::move(fd)) {
   ::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
 
-base::Expected<std::optional<seccomp_notif>> Listener::receive() {
-  std::ranges::fill(request_, 0);  // the kernel refuses a buffer that is not zeroed
-  if (::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_RECV, request_.data()) != 0) {
-    if (errno == ENOENT || errno == EINTR) return std::optional<seccomp_notif>();
+base::Expected<bool> Listener::receive(seccomp_notif& into) {
+  into = {};  // the kernel refuses a buffer that is not zeroed
+  void* buffer = &into;
+  if (!request_.empty()) {
+    std::ranges::fill(request_, 0);
+    buffer = request_.data();
+  }
+  if (::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_RECV, buffer) != 0) {
+    if (errno == ENOENT || errno == EINTR) return false;
     return base::system_error("receive a system call notification", errno);
   }
-  seccomp_notif notification{};
-  std::memcpy(&notification, request_.data(), sizeof notification);
-  return std::optional(notification);
+  if (!request_.empty()) std::memcpy(&into, request_.data(), sizeof into);
+  return true;
 }
 
 bool Listener::valid(std::uint64_t id) const { return ::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0; }
@@ -52,11 +56,15 @@ base::Expected<bool> Listener::answer(std::uint64_t id, std::int64_t value) {
   return send({.id = id, .val = value, .error = 0, .flags = 0});
 }
 
-base::Expected<bool> Listener::send(const seccomp_notif_resp& answer) {
-  std::ranges::fill(answer_, 0);
-  std::memcpy(answer_.data(), &answer, sizeof answer);
+base::Expected<bool> Listener::send(seccomp_notif_resp answer) {
+  void* buffer = &answer;
+  if (!answer_.empty()) {
+    std::ranges::fill(answer_, 0);
+    std::memcpy(answer_.data(), &answer, sizeof answer);
+    buffer = answer_.data();
+  }
   for (;;) {
-    if (::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_SEND, answer_.data()) == 0) return true;
+    if (::ioctl(fd_.get(), SECCOMP_IOCTL_NOTIF_SEND, buffer) == 0) return true;
     if (errno == ENOENT) return false;
     if (errno != EINTR) return base::system_error("answer a system call notification", errno);
   }

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,9 @@ class Listener {
 
   int fd() const { return fd_.get(); }
 
-  /// A notification that poll() announced; nothing when its task went in between. Errors: io.
-  base::Expected<std::optional<seccomp_notif>> receive();
+  /// Waits for a notification. False: its task went in between, a signal came, or (from Linux 6.11) no task is left.
+  /// Errors: io.
+  base::Expected<bool> receive(seccomp_notif& into);
 
   /// Whether the task still waits in the same call: what was read of it since the notification was its own.
   bool valid(std::uint64_t id) const;
@@ -34,10 +34,11 @@ class Listener {
   base::Expected<bool> answer(std::uint64_t id, std::int64_t value);
 
  private:
-  base::Expected<bool> send(const seccomp_notif_resp& answer);
+  base::Expected<bool> send(seccomp_notif_resp answer);
 
   base::UniqueFd fd_;
-  std::vector<std::uint64_t> request_, answer_;  ///< as large as this kernel's structs, which may have grown
+  /// As large as this kernel's structs; empty when they are the ones we know.
+  std::vector<std::uint64_t> request_, answer_;
 };
 
 }  // namespace leafcutter::node

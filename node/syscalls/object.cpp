@@ -128,19 +128,39 @@ Object ObjectNames::of_descriptor(const Watched& watched, const seccomp_data& ca
   const auto name = target.descriptor_name(fd);
   if (!name)
     return unresolved(watched.file_family.empty() ? watched.socket_family : watched.file_family, name.error().message);
-  if (name->starts_with("socket:")) return watched.socket_family.empty() ? Object() : of_socket(watched, call, target);
+  auto object = of_named(watched, *name, call, target);
+  if (told_by_name(object)) object.known_as = *name;
+  return object;
+}
+
+Object ObjectNames::of_named(const Watched& watched, const std::string& name, const seccomp_data& call,
+                             const Target& target) const {
+  const auto fd = argument(call, watched.shape->fd);
+  if (name.starts_with("socket:")) return watched.socket_family.empty() ? Object() : of_socket(watched, call, target);
   if (watched.file_family.empty()) return {};
   const auto aimed = aimed_at(watched.file_family);
-  if (!name->starts_with("/")) return aimed ? elsewhere(watched.file_family, class_of_nameless(*name), "") : Object();
-  auto object = of_file(watched, {*name, true}, target);
+  if (!name.starts_with("/")) return aimed ? elsewhere(watched.file_family, class_of_nameless(name), "") : Object();
+  auto object = of_file(watched, {name, true}, target);
   if (object.state == Object::State::no_site || object.state == Object::State::unresolved) return object;
   const auto status = target.descriptor_status(fd);
   if (!status) return unresolved(watched.file_family, status.error().message);
   object.kind = class_of(*status);
   // A FIFO or a device in the data folder is no file of the service's.
-  if (object.state == Object::State::site && object.kind != "file" && object.kind != "directory")
-    return aimed ? elsewhere(watched.file_family, object.kind, object.path) : Object();
+  if (object.state == Object::State::site && object.kind != "file" && object.kind != "directory") {
+    auto other = aimed ? elsewhere(watched.file_family, object.kind, object.path) : Object();
+    other.under = std::move(object.under);
+    return other;
+  }
   return object;
+}
+
+/// Not of a socket, which may be connected to another peer, but for TCP, which stays with the one it has; nor when a
+/// rule asks for what each call brings along.
+bool ObjectNames::told_by_name(const Object& object) const {
+  if (object.state == Object::State::unresolved || !object.doubt.empty()) return false;
+  if (object.socket && (object.kind != "socket-tcp" || object.address.empty())) return false;
+  const auto asked = asked_.find(object.family);
+  return asked == asked_.end() || !(asked->second.size || asked->second.offset || asked->second.flags);
 }
 
 Object ObjectNames::of_path(const Watched& watched, const seccomp_data& call, const Target& target) const {
@@ -225,16 +245,23 @@ Object ObjectNames::of_unix_address(const Watched& watched, const std::string& a
 Object ObjectNames::of_file(const Watched& watched, const Place& place, const Target& target) const {
   auto seen = as_seen(place.path);
   auto resource = classes_.of(seen);
+  std::string under;
   if (resource.empty() && place.by_kernel) {
     const auto root = target.root_path();
     if (!root) return unresolved(watched.file_family, root.error().message);
+    under = *root;
     if (*root != "/" && place.path.starts_with(*root + "/")) {
       seen = as_seen(place.path.substr(root->size()));
       resource = classes_.of(seen);
     }
   }
-  if (!resource.empty()) return site(watched.file_family, resource, seen);
-  return aimed_at(watched.file_family) ? elsewhere(watched.file_family, "file", seen) : Object();
+  Object object;
+  if (!resource.empty())
+    object = site(watched.file_family, resource, seen);
+  else if (aimed_at(watched.file_family))
+    object = elsewhere(watched.file_family, "file", seen);
+  object.under = std::move(under);
+  return object;
 }
 
 Object ObjectNames::of_socket(const Watched& watched, const seccomp_data& call, const Target& target) const {

@@ -42,6 +42,11 @@ struct Object {
   std::uint64_t flags = 0;
   std::string doubt;  ///< something that a rule asks for could not be found out, so that rule does not strike: why
 
+  /// What the task's link for the descriptor read, when nothing else decides what the call acts on, whatever else it
+  /// asks for (passing.hpp); empty: it must be looked at every time.
+  std::string known_as;
+  std::string under;  ///< where that holds for tasks with this root folder only: the folder
+
   /// Views of this object.
   scenarios::CallFacts facts() const;
 };
@@ -75,6 +80,8 @@ class ObjectNames {
 
   Object of_shape(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_descriptor(const Watched& watched, const seccomp_data& call, const Target& target) const;
+  Object of_named(const Watched& watched, const std::string& name, const seccomp_data& call,
+                  const Target& target) const;
   Object of_path(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_address(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_unix_address(const Watched& watched, const std::string& address, const Target& target) const;
@@ -88,6 +95,8 @@ class ObjectNames {
   void ask(Object& object, const Watched& watched, const seccomp_data& call, const Target& target) const;
   /// A link into the data folder's real place is the data folder as the service sees it.
   std::string as_seen(const std::string& path) const;
+  /// A link's text says all about `object`, found by it.
+  bool told_by_name(const Object& object) const;
 
   std::string data_folder_, real_data_folder_;
   mutable ResourceClasses classes_;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <deque>
 #include <exception>
+#include <semaphore>
 #include <thread>
 #include <utility>
 
@@ -36,6 +37,42 @@ SupervisorContext failing_once(SupervisorContext context) {
   };
   return context;
 }
+
+/// Interrupts the supervisor's thread while it waits in the kernel for a notification and for nothing else. The handler
+/// does nothing; it is there because a signal that is ignored interrupts nobody.
+int interrupting_signal() {
+  static const int number = [] {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    ::sigaction(SIGRTMIN + 7, &action, nullptr);
+    return SIGRTMIN + 7;
+  }();
+  return number;
+}
+
+/// While it lives, that signal comes through to this thread, and to no call that is carried out for a task.
+class LetsInterrupt {
+ public:
+  explicit LetsInterrupt(std::atomic<bool>& said) : said_(said) {
+    mask(SIG_UNBLOCK);
+    said_ = true;
+  }
+  ~LetsInterrupt() {
+    said_ = false;
+    mask(SIG_BLOCK);
+  }
+  LetsInterrupt(const LetsInterrupt&) = delete;
+  LetsInterrupt& operator=(const LetsInterrupt&) = delete;
+
+ private:
+  static void mask(int how) {
+    sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, interrupting_signal());
+    ::pthread_sigmask(how, &one, nullptr);
+  }
+  std::atomic<bool>& said_;
+};
 
 /// Signals are for the process's other threads. What is created on a task's behalf gets the task's umask, so the thread
 /// leaves the process's umask (and working directory) and has none; where unshare is forbidden, both masks apply.
@@ -70,13 +107,18 @@ struct Supervisor::State {
   base::UniqueFd wake;
   std::uint64_t waking;
   std::atomic<bool> stopping = false;
+  std::atomic<bool> passing = false;   ///< the thread waits for a notification in a way that only a signal ends
+  std::binary_semaphore loop_left{0};  ///< it does no more
   std::vector<pollfd> watched;         ///< the listener, the wake descriptor, and what some call waits for
   std::deque<seccomp_notif> received;  ///< in the order they came; a task has at most one
   std::thread thread;
 
   void run();
   base::Status loop();
+  base::Status pass_calls();
+  bool announced() const;
   base::Status receive_pending();
+  base::Expected<bool> settle(const seccomp_notif& notification);
   base::Status handle(const seccomp_notif& notification);
   base::Status drain();
   base::Expected<short> wait();
@@ -111,8 +153,28 @@ base::Expected<short> Supervisor::State::wait() {
   return watched[0].revents;
 }
 
+/// The quick way, while there is nothing to watch but the listener and calls come that are settled at a glance: three
+/// calls of the kernel for each. Ends at the first other one.
+base::Status Supervisor::State::pass_calls() {
+  if (!received.empty() || effects.holds_calls()) return base::ok();
+  const LetsInterrupt here(passing);
+  seccomp_notif next;
+  while (!stopping) {
+    const auto came = listener.receive(next);
+    if (!came) return came.error();
+    if (!*came) break;  // interrupted; or a task was killed, and perhaps it was the last one
+    const auto settled = settle(next);
+    if (!settled) return settled.error();
+    if (*settled) continue;
+    received.push_back(next);
+    return receive_pending();
+  }
+  return base::ok();
+}
+
 base::Status Supervisor::State::loop() {
   while (!stopping) {
+    if (const auto done = pass_calls(); !done) return done;
     const auto seen = wait();
     if (!seen) return seen.error();
     if (effects.next_due())
@@ -130,25 +192,37 @@ base::Status Supervisor::State::loop() {
       return base::Error{base::ErrorCode::internal, "the listener's descriptor is not usable", {}};
     }
   }
-  return drain();
+  return base::ok();
+}
+
+bool Supervisor::State::announced() const {
+  pollfd pending{listener.fd(), POLLIN, 0};
+  return ::poll(&pending, 1, 0) > 0 && (pending.revents & POLLIN) != 0;
 }
 
 /// Until its notification is received, a signal interrupts a call, and a handler without SA_RESTART makes it fail with
-/// EINTR, which a file's call never does by itself. So everything that waits is received before anything is looked at.
+/// EINTR, which a file's call never does by itself. So everything that waits is received before anything that takes
+/// time.
 base::Status Supervisor::State::receive_pending() {
-  while (received.size() < received_at_most) {
-    const auto next = listener.receive();
-    if (!next) return next.error();
-    if (*next) received.push_back(**next);
-    pollfd pending{listener.fd(), POLLIN, 0};
-    if (::poll(&pending, 1, 0) <= 0 || (pending.revents & POLLIN) == 0) break;
+  while (received.size() < received_at_most && announced()) {
+    seccomp_notif next;
+    const auto came = listener.receive(next);
+    if (!came) return came.error();
+    if (*came) received.push_back(next);
   }
   return base::ok();
 }
 
+/// True when the call needed no look.
+base::Expected<bool> Supervisor::State::settle(const seccomp_notif& notification) {
+  const auto stopped = gate.stops(notification);
+  if (!stopped || *stopped) return stopped;
+  return effects.at_known(notification);
+}
+
 base::Status Supervisor::State::handle(const seccomp_notif& notification) {
-  if (const auto stopped = gate.stops(notification); !stopped || *stopped)
-    return stopped ? base::ok() : base::Status(stopped.error());
+  if (const auto settled = settle(notification); !settled || *settled)
+    return settled ? base::ok() : base::Status(settled.error());
   const Target target(static_cast<pid_t>(notification.pid));
   auto object = names.name(notification.data, target);
   if (!listener.valid(notification.id)) return base::ok();  // what was read may be another task's
@@ -158,9 +232,7 @@ base::Status Supervisor::State::handle(const seccomp_notif& notification) {
     case Object::State::unresolved: return effects.at_unresolved(notification, object);
     case Object::State::no_site: break;
   }
-  const auto sent = listener.let_run(notification.id);
-  if (!sent) return sent.error();
-  return base::ok();
+  return effects.at_no_site(notification, object);
 }
 
 /// Nobody may be left waiting for an answer; nothing strikes any more.
@@ -173,8 +245,7 @@ base::Status Supervisor::State::drain() {
       if (*stopped) continue;
       if (const auto sent = listener.let_run(received.front().id); !sent) return sent.error();
     }
-    pollfd pending{listener.fd(), POLLIN, 0};
-    if (::poll(&pending, 1, 0) <= 0 || (pending.revents & POLLIN) == 0) break;
+    if (!announced()) break;
     if (const auto done = receive_pending(); !done) return done;
     ++answered;
   }
@@ -187,11 +258,12 @@ void Supervisor::State::run() {
   try {
     if (!wake)
       why = "no eventfd";
-    else if (const auto ended = loop(); !ended)
+    else if (auto ended = loop(); !ended || !(ended = drain()))
       why = ended.error().message;
   } catch (const std::exception& error) {
     why = error.what();
   }
+  loop_left.release();
   if (!why.empty()) context.failed("the system call supervisor of " + context.service + " failed: " + why);
 }
 
@@ -203,6 +275,9 @@ Supervisor::Supervisor(base::UniqueFd listener, SupervisorContext context)
 Supervisor::~Supervisor() {
   state_->stopping = true;
   state_->ring();
+  // A signal may come a moment before the wait that it is to end, so another one follows until it is seen.
+  while (state_->thread.joinable() && !state_->loop_left.try_acquire_for(std::chrono::milliseconds(1)))
+    if (state_->passing) ::pthread_kill(state_->thread.native_handle(), interrupting_signal());
   if (state_->thread.joinable()) state_->thread.join();
 }
 

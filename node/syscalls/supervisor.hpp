@@ -36,7 +36,8 @@ struct SupervisorContext {
   /// supervisor.
   std::function<void(bool power_lost)> crash;
   /// Stops every process of the service (SIGSTOP), for a while if need be; returns how many, 0 when it is not running.
-  /// Lets them go on (SIGCONT). From the supervisor's own thread.
+  /// Lets them go on (SIGCONT) when it was called as often as `stop` did not return 0. From the supervisor's own
+  /// thread.
   std::function<unsigned()> stop = {};
   std::function<void()> go_on = {};
   /// Knows what is durable of the data folder; null when no fault of the plan needs that. Told of every sync by the

@@ -15,6 +15,7 @@ struct Run {
   std::string folder;            ///< working folder, and the data folder
   node::FilterPlan filter = {};  ///< empty: bare
   scenarios::Plan plan = {};
+  bool filter_that_allows = false;  ///< in place of `filter`: everything, which is the least that a filter costs
 };
 
 /// A program under way; killed with everything it started when it goes.

@@ -244,8 +244,7 @@ Outcome run(const std::vector<std::string>& argv, const Setting& setting) {
           return ::kill(-pid, SIGSTOP) == 0 ? 1u : 0u;
         };
         context.go_on = [&, pid = child.pid] {
-          ++outcome.goings_on;
-          ::kill(-pid, SIGCONT);
+          if (++outcome.goings_on == outcome.stops) ::kill(-pid, SIGCONT);
         };
       }
       supervisor = std::make_unique<Supervisor>(std::move(child.listener), std::move(context));

@@ -135,6 +135,15 @@ TEST(Supervisor, EndsWhileAServiceCallsWithoutPause) {
   EXPECT_TRUE(held.ends(status)) << "without a supervisor dd's writes fail with ENOSYS, and it gives up";
 }
 
+TEST(Supervisor, EndsWhileAServiceCallsNothing) {
+  const ScratchFolder folder;
+  Held held({"sleep", "1000"}, {.families = {"write"}, .data_folder = folder.path()});
+  const auto begin = std::chrono::steady_clock::now();
+  held.end_supervisor();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  held.kill_child();
+}
+
 TEST(Supervisor, AHeldTaskThatIsKilledHoldsNothingUp) {
   const ScratchFolder folder;
   Held held({program("steps"), "write," + (folder / "a") + ",x"}, delayed(folder, "1h"));

@@ -193,6 +193,25 @@ long write_terminal(const Words& w) {
   return ::write(terminal.fd, w[1].data(), w[1].size());
 }
 
+/// "through-one-descriptor,A,B,N": N bytes into A, B, a pipe and A again, each by a write of its own and all by the
+/// same number; then as many again when A has become "A-renamed". What arrived in the pipe is what is got.
+long write_through_one_descriptor(const Words& w) {
+  const auto count = std::stol(w[3]);
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const Fd a(appending(w[1])), b(appending(w[2])), in(ends[0]), out(ends[1]), one(::dup(a.fd));
+  long written = 0;
+  const auto write_all = [&](int to) {
+    if (::dup2(to, one.fd) < 0) return;
+    for (long i = 0; i < count; ++i) written += ::write(one.fd, "x", 1);
+  };
+  for (const int to : {a.fd, b.fd, out.fd, a.fd}) write_all(to);
+  if (::rename(w[1].c_str(), (w[1] + "-renamed").c_str()) != 0) return -1;
+  write_all(a.fd);
+  got() = std::to_string(::read(in.fd, std::string(1 << 16, '\0').data(), 1 << 16));
+  return written;
+}
+
 const std::map<std::string, std::function<long(const Words&)>>& verbs() {
   static volatile std::uintptr_t nowhere = 8;                 // volatile: the compiler would warn of what is meant here
   static auto* const bad = reinterpret_cast<char*>(nowhere);  // NOLINT(performance-no-int-to-ptr)
@@ -274,6 +293,7 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"pipe", through_pipe},
       {"splice", through_pipe},
       {"write-removed", write_removed},
+      {"through-one-descriptor", write_through_one_descriptor},
       {"random",
        [](const Words&) {
          char byte = 0;
