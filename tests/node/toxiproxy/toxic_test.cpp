@@ -37,13 +37,6 @@ struct Line {
   std::string listen;
 };
 
-proxy::Duration round_trip(Peer& peer) {
-  const auto begin = Clock::now();
-  peer.send("x");
-  EXPECT_EQ(peer.receive(1), "x");
-  return Clock::now() - begin;
-}
-
 constexpr auto upstream_way = R"("stream":"upstream")";
 
 TEST(Toxics, LatencyDelaysOneWayFromTheArrivalOfTheBytes) {
