@@ -136,6 +136,7 @@ class ExploreReader {
     scope.events.lanes = scope.events.services;
     scope.events.lanes.emplace_back("leaf");
     for (const auto& link : loading_.scenario.links) scope.events.lanes.push_back(link.id());
+    for (const auto& asking : loading_.scenario.services) scope.events.lanes.push_back(dns_lane(asking.name));
     Mistake mistake;
     auto rule = read_rule(item.text, scope, mistake);
     if (!rule) {

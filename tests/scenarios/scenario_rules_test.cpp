@@ -65,6 +65,17 @@ TEST(ScenarioRules, SeeWhatTheyWaitFor) {
   EXPECT_EQ(result.scenario->explore.rules.at(1).params.at("until"), "exit service=broker");
 }
 
+TEST(ScenarioRules, MayWaitForWhatHappensToAServicesLookups) {
+  const auto result = with_rules(R"(    - on: shop
+      rules: ['fsync=EIO after="fault.fired lane=\"shop -> dns\""']
+)");
+  EXPECT_TRUE(result.scenario) << first_error(result);
+  const auto nobody = with_rules(R"(    - on: shop
+      rules: ['fsync=EIO after="fault.fired lane=\"till -> dns\""']
+)");
+  EXPECT_FALSE(nobody.scenario);
+}
+
 TEST(ScenarioRules, MistakesHaveAPlaceInTheDocument) {
   struct Case {
     const char* fault;
