@@ -96,7 +96,7 @@ function(leafcutter_test name)
   endif()
   math(EXPR timeout "${ARG_TIMEOUT} * ${LEAFCUTTER_TEST_PATIENCE}")
   add_executable(test_${name} ${ARG_SOURCES})
-  target_link_libraries(test_${name} PRIVATE ${ARG_USES} leafcutter_flags GTest::gmock GTest::gtest_main)
+  target_link_libraries(test_${name} PRIVATE ${ARG_USES} leafcutter_flags leafcutter_test_support)
   target_compile_definitions(test_${name} PRIVATE LEAFCUTTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     LEAFCUTTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60

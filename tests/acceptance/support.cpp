@@ -76,22 +76,6 @@ fs::path build_folder() {
   return built.rfind(source + "/", 0) == 0 ? source_folder() / built.substr(source.size() + 1) : fs::path(built);
 }
 
-Folder::Folder() {
-  auto name = (fs::temp_directory_path() / "leafcutter-test.XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  path_ = name;
-}
-
-Folder::~Folder() {
-  std::error_code code;
-  fs::remove_all(path_, code);
-}
-
-void Folder::write(const std::string& name, const std::string& text) const {
-  fs::create_directories((path_ / name).parent_path());
-  std::ofstream(path_ / name) << text;
-}
-
 std::string Folder::copy_scenario(const std::string& name, const std::string& from, const std::string& to) const {
   const auto target = path_ / name;
   fs::copy(build_folder() / "library" / name, target, fs::copy_options::recursive);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/folder.hpp"
+
 namespace acceptance {
 
 namespace fs = std::filesystem;
@@ -27,20 +29,16 @@ fs::path build_folder();
 /// which left-over processes are recognized.
 class Folder {
  public:
-  Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder();
-
   const fs::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const;
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+  void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
 
   /// A copy of a ready scenario, with `from` replaced by `to` in its text; returns its folder.
   std::string copy_scenario(const std::string& name, const std::string& from = "", const std::string& to = "") const;
 
  private:
-  fs::path path_;
+  leafcutter::tests::Folder folder_;
+  fs::path path_ = folder_.path();
 };
 
 /// Replaces `from` by `to` wherever the file says it; throws when it does not.

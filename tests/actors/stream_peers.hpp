@@ -1,10 +1,9 @@
-// What the tests of the event stream share: events to send, a leaf's end of the stream, folders that go away, and
-// waiting for what can be observed.
+// What the tests of the event stream share: events to send, a leaf's end of the stream, and waiting for what can
+// be observed.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
@@ -16,29 +15,11 @@
 
 #include "protocols/event.hpp"
 #include "protocols/stream.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::tests {
 
 using namespace std::chrono_literals;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = "/tmp/leafcutter-test-XXXXXX";
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Until `holds`, or until the deadline: then the test has failed and says what was missing.
 inline bool wait_until(const std::string& what, const std::function<bool()>& holds,

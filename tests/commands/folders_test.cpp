@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::commands {
 namespace {
@@ -14,9 +15,8 @@ namespace fs = std::filesystem;
 
 class FoldersTest : public testing::Test {
  protected:
-  std::string root_ = testing::TempDir() + "leafcutter-folders-" + std::to_string(::getpid());
-  void SetUp() override { fs::create_directories(root_); }
-  void TearDown() override { fs::remove_all(root_); }
+  tests::Folder folder_;
+  const std::string& root_ = folder_.path();
 };
 
 TEST_F(FoldersTest, AreOursAlone) {

@@ -2,18 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::config {
 namespace {
 
 class ConfigFile : public testing::Test {
  protected:
-  std::string write(const std::string& text) {
-    const auto path = testing::TempDir() + "leafcutter-config-" + std::to_string(::getpid()) + ".yaml";
-    EXPECT_TRUE(base::write_file_atomically(path, text).ok());
-    return path;
-  }
+  std::string write(const std::string& text) { return folder_.write("config.yaml", text); }
   /// The error's text without the folder.
   std::string mistake(const std::string& text) {
     const auto loaded = load(write(text), true);
@@ -21,6 +17,9 @@ class ConfigFile : public testing::Test {
     const auto message = loaded.error().text();
     return message.substr(message.find(".yaml") + 6);
   }
+
+ private:
+  tests::Folder folder_;
 };
 
 TEST_F(ConfigFile, OverridesTheDefaults) {

@@ -1,10 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 
 #include "rules.hpp"
+#include "tests/support/folder.hpp"
 
 namespace {
 
@@ -15,31 +14,20 @@ using testing::IsEmpty;
 /// A tree with one file in it, gone at the end.
 class Planted {
  public:
-  Planted(const std::string& file, const std::string& text) {
-    auto name = (fs::temp_directory_path() / "house.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    root_ = name;
-    fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
-  }
-  Planted(const Planted&) = delete;
-  Planted& operator=(const Planted&) = delete;
-  ~Planted() { fs::remove_all(root_); }
+  Planted(const std::string& file, const std::string& text) { add(file, text); }
 
-  void add(const std::string& file, const std::string& text) {
-    fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
-  }
+  void add(const std::string& file, const std::string& text) { folder_.write(file, text); }
 
   /// "rule@line" of every breach.
   std::vector<std::string> breaches() const {
     std::vector<std::string> found;
-    for (const auto& breach : house::inspect(root_)) found.push_back(breach.rule + "@" + std::to_string(breach.line));
+    for (const auto& breach : house::inspect(folder_.path()))
+      found.push_back(breach.rule + "@" + std::to_string(breach.line));
     return found;
   }
 
  private:
-  fs::path root_;
+  leafcutter::tests::Folder folder_;
 };
 
 std::vector<std::string> breaches_of(const std::string& file, const std::string& text) {

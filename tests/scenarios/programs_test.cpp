@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "scenarios/loader.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
@@ -16,19 +17,8 @@ namespace fs = std::filesystem;
 
 class Programs : public ::testing::Test {
  protected:
-  Programs() {
-    std::string name = (fs::temp_directory_path() / "leafcutter-programs-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Programs() override {
-    std::error_code error;
-    fs::remove_all(folder_, error);
-  }
-
   void write(const std::string& name, const std::string& text, mode_t mode = 0644) {
-    fs::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name) << text;
-    ::chmod((folder_ / name).c_str(), mode);
+    ::chmod(own_.write(name, text).c_str(), mode);
   }
 
   std::string said(const LoadResult& result) const {
@@ -47,7 +37,8 @@ class Programs : public ::testing::Test {
     return "leafcutter: 1\nname: n\nservices:\n  shop: " + service + "\nworkload:\n  - settle: {}\n";
   }
 
-  fs::path folder_;
+  tests::Folder own_;
+  const fs::path folder_ = own_.path();
 };
 
 TEST_F(Programs, AreLookedForBesideTheScenarioAndOnThePath) {

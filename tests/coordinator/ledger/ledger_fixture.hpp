@@ -2,33 +2,16 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 
 #include "coordinator/ledger/ledger.hpp"
 #include "tests/coordinator/judge/outbox_traces.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::coordinator::testing {
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "leafcutter-ledger-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data()) ? pattern : std::string();
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using leafcutter::tests::Folder;
 
 inline CampaignRow campaign_row(const std::string& name = "0a1b2c3d") {
   CampaignRow row;

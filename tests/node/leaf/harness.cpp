@@ -29,17 +29,6 @@ services:
     ready: { http: /health }
 )";
 
-Folder::Folder(const std::string& parent) {
-  auto name = parent + "/leafcutter-test-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder below " + parent);
-  path_ = name;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 FakeCourier::FakeCourier(const std::string& folder)
     : endpoint_("ipc://" + folder + "/events.sock"), thread_([this] { run(); }) {}
 

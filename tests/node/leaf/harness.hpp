@@ -15,22 +15,14 @@
 #include "node/leaf/launcher.hpp"
 #include "protocols/event.hpp"
 #include "scenarios/model.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::node::testing {
 
 using protocols::Event;
 using protocols::Value;
 
-/// A folder that goes with its owner.
-class Folder {
- public:
-  explicit Folder(const std::string& parent = "/tmp");
-  ~Folder();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using leafcutter::tests::Folder;
 
 /// Stores what leaves send, and acknowledges it.
 class FakeCourier {

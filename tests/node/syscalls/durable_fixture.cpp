@@ -18,17 +18,7 @@ namespace leafcutter::node::tests {
 
 namespace fs = std::filesystem;
 
-DurableScratch::DurableScratch(const std::string& parent) {
-  auto form = parent + "/leafcutter-durable-XXXXXX";
-  if (::mkdtemp(form.data()) == nullptr) throw std::runtime_error("no scratch folder below " + parent);
-  path_ = form;
-  fs::create_directory(data());
-}
-
-DurableScratch::~DurableScratch() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
+DurableScratch::DurableScratch(const std::string& parent) : folder_(parent) { fs::create_directory(data()); }
 
 std::string DurableScratch::memory() { return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : disk(); }
 std::string DurableScratch::disk() { return fs::temp_directory_path().string(); }

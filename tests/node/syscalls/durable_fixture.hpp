@@ -10,6 +10,7 @@
 
 #include "base/unique_fd.hpp"
 #include "node/syscalls/durable_image.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::node::tests {
 
@@ -17,19 +18,16 @@ namespace leafcutter::node::tests {
 class DurableScratch {
  public:
   explicit DurableScratch(const std::string& parent = memory());
-  ~DurableScratch();
-  DurableScratch(const DurableScratch&) = delete;
-  DurableScratch& operator=(const DurableScratch&) = delete;
 
   static std::string memory();  ///< /dev/shm, or the place for temporary files
   static std::string disk();    ///< the place for temporary files
 
-  std::string data() const { return path_ + "/data"; }
-  std::string image() const { return path_ + "/image"; }
+  std::string data() const { return folder_ / "data"; }
+  std::string image() const { return folder_ / "image"; }
   std::string operator/(const std::string& name) const { return data() + "/" + name; }
 
  private:
-  std::string path_;
+  leafcutter::tests::Folder folder_;
 };
 
 /// path -> what it is: "file 0644 3:abc", "folder 0755", "link -> target". Contents beyond 64 bytes as a digest.

@@ -78,15 +78,6 @@ bool ended(pid_t pid, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
-  std::string form = (std::filesystem::temp_directory_path() / "leafcutter-syscalls-XXXXXX").string();
-  path_ = ::mkdtemp(form.data()) == nullptr ? "" : form;
-}
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
-
 std::vector<std::string> all_families() {
   std::vector<std::string> names;
   for (const auto& family : scenarios::syscall_families()) names.push_back(family.name);

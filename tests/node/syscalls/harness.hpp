@@ -14,6 +14,7 @@
 #include "node/observe/recorder.hpp"
 #include "node/syscalls/filter_plan.hpp"
 #include "scenarios/plan.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::node {
 class DurableImage;
@@ -21,19 +22,7 @@ class DurableImage;
 
 namespace leafcutter::node::tests {
 
-/// A folder that is removed with everything in it.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using ScratchFolder = leafcutter::tests::Folder;
 
 std::vector<std::string> all_families();
 std::string program(const std::string& name);   ///< a target program of these tests
