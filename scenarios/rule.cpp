@@ -11,29 +11,13 @@
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/kernel_rule.hpp"
 #include "scenarios/matcher_text.hpp"
+#include "scenarios/rule_arguments.hpp"
 #include "scenarios/rule_terms.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
 
 constexpr std::size_t longest_rule = 4096;
-
-/// What stands between commas, with its place in the line.
-struct Piece {
-  std::string text;
-  std::size_t at = 0;
-};
-
-/// The word's value from `from` on, cut at every `separator`.
-std::vector<Piece> pieces_of(const Word& word, std::size_t from, char separator) {
-  std::vector<Piece> pieces;
-  for (;;) {
-    const auto to = std::min(word.value.find(separator, from), word.value.size());
-    pieces.push_back({word.value.substr(from, to - from), word.places[from]});
-    if (to == word.value.size()) return pieces;
-    from = to + 1;
-  }
-}
 
 std::vector<std::string> syscall_kind_names() {
   std::vector<std::string> names;
@@ -66,6 +50,11 @@ class RuleReader {
       return std::nullopt;
     }
     fault_.site.lane = scope_.lane;
+    if (const auto* kind = process_kind(words_.front())) {
+      if (!read_process(*kind)) return std::nullopt;
+      fault_.aim = std::move(aim_);
+      return std::move(fault_);
+    }
     if (!collect() || !read_call() || !read_effect() || !read_keys() || !check()) return std::nullopt;
     fault_.site.operation = family_->name;
     fault_.aim = std::move(aim_);
@@ -81,6 +70,44 @@ class RuleReader {
   bool wrong(const Word& word, const std::string& message) { return wrong(word.at, word.bytes, message); }
   bool wrong_value(const Word& word, const std::string& message) {
     return wrong(word.value_at(), word.value_bytes(), message);
+  }
+
+  // --- a fault of a whole service: KIND[:ARGUMENT] after=EVENT ---
+
+  static const FaultKind* process_kind(const Word& word) {
+    if (word.key || word.quoted) return nullptr;
+    const auto* kind = fault_kind(word.value.substr(0, word.value.find(':')));
+    return kind != nullptr && kind->mechanism == Mechanism::process ? kind : nullptr;
+  }
+
+  bool read_process(const FaultKind& kind) {
+    const auto& first = words_.front();
+    const auto name = "\"" + kind.name + "\" ";
+    if (scope_.services.empty())
+      return wrong(first.at, kind.name.size(),
+                   name +
+                       "strikes services, and there is one program here; at a call it is written CALL=EFFECT, such as "
+                       "fsync=crash-before");
+    if (!rules::strikes_after_events(kind))
+      return wrong(
+          first.at, kind.name.size(),
+          name + "is in force from the start of a service and waits for no event; it stands under \"process\"");
+    fault_.kind = kind.name;
+    fault_.site.operation = kind.operations.front();
+    if (!rules::take_arguments(kind, first, 0, fault_.params, mistake_)) return false;
+    for (std::size_t i = 1; i < words_.size(); ++i) {
+      const auto& word = words_[i];
+      if (word.key != "after" && word.key != "service")
+        return wrong(word, name + "strikes a whole service, once: it takes after= and service=; found \"" +
+                               word.key.value_or(word.value) + "\"");
+      if (key(*word.key) != nullptr) return wrong(word, "\"" + *word.key + "\" is given twice");
+      if (word.value.empty()) return wrong(word, "\"" + *word.key + "\" has no value");
+      keys_.push_back(&word);
+      if (!(word.key == "after" ? read_event(word, aim_.after) : read_service(word))) return false;
+    }
+    return !aim_.after.empty() ||
+           wrong(first, name + "needs the event that it strikes after, such as after=\"ready service=" + scope_.lane +
+                            "\"; before steps of the workload it stands under \"process\"");
   }
 
   // --- the words, by what they are ---
@@ -202,14 +229,12 @@ class RuleReader {
     const auto colon = std::min(word.value.find(':'), word.value.size());
     const auto name = word.value.substr(0, colon);
     const auto bytes = word.places[colon] - word.value_at();
-    std::vector<Piece> arguments;
-    if (colon < word.value.size()) arguments = pieces_of(word, colon + 1, ',');
     if (name.empty()) return wrong(word, "expected an effect after \"=\": an error such as EIO, or a kind of fault");
     if (const auto number = error_number(name); number != 0) {
       const bool digits = name.find_first_not_of("0123456789") == std::string::npos;
       fault_.kind = "errno";
       fault_.params["error"] = digits ? error_name(number) : name;
-      return take_arguments(*fault_kind("errno"), arguments, 1);
+      return rules::take_arguments(*fault_kind("errno"), word, 1, fault_.params, mistake_);
     }
     fault_.kind = name == "crash" || name == "power-loss" ? name + "-before" : name;
     const auto* kind = fault_kind(fault_.kind);
@@ -222,7 +247,7 @@ class RuleReader {
                : kind->mechanism == Mechanism::dns
                    ? "lookups of names, not system calls; in a scenario it stands under \"dns\""
                    : "services, not system calls; in a scenario it stands under \"process\""));
-    if (!take_arguments(*kind, arguments, 0)) return false;
+    if (!rules::take_arguments(*kind, word, 0, fault_.params, mistake_)) return false;
     if (kind->needs_image && !scope_.without_image.empty())
       return wrong(word.value_at(), bytes, "\"" + name + "\" " + scope_.without_image);
     return true;
@@ -243,54 +268,6 @@ class RuleReader {
                  "unknown effect \"" + name + "\"" +
                      (near ? "; did you mean \"" + *near + "\"?"
                            : "; expected the name of an error, or one of " + base::join_names(kinds)));
-  }
-
-  static std::string usage(const FaultKind& kind) {
-    const auto& first = kind.parameters.front();
-    switch (first.type) {
-      case FaultParameter::Type::duration: return kind.name + ":2s";
-      case FaultParameter::Type::error_name: return kind.name + ":EIO";
-      default: return kind.name + ":" + std::to_string(std::max<std::uint64_t>(first.least, 100));
-    }
-  }
-
-  /// Arguments are the parameters in the order of the kind's definition, from `next` on; events are keys of their own.
-  bool take_arguments(const FaultKind& kind, const std::vector<Piece>& arguments, std::size_t next) {
-    const auto& word = words_.front();
-    for (const auto& argument : arguments) {
-      if (next == kind.parameters.size() || kind.parameters[next].type == FaultParameter::Type::event)
-        return wrong(argument.at, argument.text.size(),
-                     "\"" + kind.name + "\" takes " +
-                         (next == 0   ? "no argument"
-                          : next == 1 ? "one argument"
-                                      : std::to_string(next) + " arguments") +
-                         "; found \"" + argument.text + "\" beyond");
-      const auto& parameter = kind.parameters[next++];
-      auto& value = fault_.params[parameter.name] = argument_value(parameter, argument.text);
-      if (const auto checked = check_param(kind, parameter, value); !checked)
-        return wrong(argument.at, argument.text.size(),
-                     checked.error().message +
-                         (parameter.type == FaultParameter::Type::count ? ", found \"" + argument.text + "\"" : ""));
-    }
-    for (; next < kind.parameters.size(); ++next)
-      if (kind.parameters[next].required)
-        return wrong_value(
-            word, "\"" + kind.name + "\" needs an argument, " + kind.parameters[next].about + ": write " + usage(kind));
-    return true;
-  }
-
-  /// As it will be checked and kept: one text for one meaning.
-  static Value argument_value(const FaultParameter& parameter, const std::string& text) {
-    if (parameter.type == FaultParameter::Type::count) {
-      const auto number = rules::size_in(text);
-      return number ? Value(*number) : Value(text);
-    }
-    if (parameter.type == FaultParameter::Type::duration) {
-      const auto duration = base::parse_duration(text);
-      return duration ? base::format_duration(*duration) : text;
-    }
-    const auto digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    return digits && error_number(text) != 0 ? error_name(error_number(text)) : text;
   }
 
   // --- keys ---
@@ -339,7 +316,7 @@ class RuleReader {
   }
 
   bool read_flags(const Word& word) {
-    for (const auto& flag : pieces_of(word, 0, '|')) {
+    for (const auto& flag : rules::pieces_of(word, 0, '|')) {
       if (const auto refusal = rules::flag_refusal(*family_, flag.text); !refusal.empty())
         return wrong(flag.at, flag.text.size(), refusal);
       if (std::find(aim_.flags.begin(), aim_.flags.end(), flag.text) == aim_.flags.end())
@@ -433,73 +410,10 @@ class RuleReader {
   Aim aim_;
 };
 
-std::string as_argument(const Value& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Value::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::optional<Fault> read_rule(std::string_view text, const RuleScope& scope, Mistake& mistake) {
   return RuleReader(scope, mistake).read(text);
-}
-
-std::string rule_text(const Fault& fault) {
-  auto out = fault.site.operation + "=";
-  if (fault.kind != "errno") out += fault.kind;
-  std::string events, arguments;
-  if (const auto* kind = fault_kind(fault.kind); kind != nullptr)
-    for (const auto& parameter : kind->parameters) {
-      const auto given = fault.params.find(parameter.name);
-      if (given == fault.params.end()) continue;
-      if (parameter.type == FaultParameter::Type::event)
-        events += " " + parameter.name + "=" + quoted_word(as_argument(*given));
-      else
-        arguments += (arguments.empty()                                                   ? ""
-                      : arguments.find(':') == std::string::npos && fault.kind == "errno" ? ":"
-                                                                                          : ",") +
-                     as_argument(*given);
-    }
-  if (!arguments.empty()) out += (fault.kind == "errno" ? "" : ":") + arguments;
-  out += events;
-  const auto narrowed = fault.aim ? fault.aim->text() : "";
-  return narrowed.empty() ? out : out + " " + narrowed;
-}
-
-std::vector<std::string> event_patterns_of(const Fault& fault) {
-  std::vector<std::string> patterns;
-  if (fault.aim && !fault.aim->after.empty()) patterns.push_back(fault.aim->after);
-  if (const auto* kind = fault_kind(fault.kind); kind != nullptr)
-    for (const auto& parameter : kind->parameters)
-      if (parameter.type == FaultParameter::Type::event && fault.params.contains(parameter.name))
-        patterns.push_back(fault.params[parameter.name].get<std::string>());
-  return patterns;
-}
-
-std::vector<std::string> families_awaited(const Fault& fault) {
-  std::vector<std::string> families;
-  for (const auto& text : event_patterns_of(fault)) {
-    const auto pattern = parse_event_pattern(text);
-    if (!pattern || pattern->event != events::syscall) continue;
-    for (const auto& matcher : pattern->matchers) {
-      if (matcher.test != Matcher::Test::equals || !matcher.value.is_string() || matcher.path.size() != 1) continue;
-      if (matcher.path[0] != "family" && matcher.path[0] != "call") continue;
-      for (const auto* family : rules::families_named(matcher.value.get<std::string>()))
-        families.push_back(family->name);
-    }
-  }
-  return families;
-}
-
-std::vector<std::string> families_of(const Fault& fault) {
-  std::vector<std::string> families;
-  const auto add = [&](const std::string& family) {
-    if (syscall_family(family) != nullptr && std::find(families.begin(), families.end(), family) == families.end())
-      families.push_back(family);
-  };
-  add(fault.site.operation);
-  if (const auto* kind = fault_kind(fault.kind); kind != nullptr)
-    for (const auto& family : kind->watches) add(family);
-  return families;
 }
 
 }  // namespace leafcutter::scenarios

@@ -1,6 +1,7 @@
-// Rules: faults of system calls on one line, for `leafcutter exec` and for the `rules` of a scenario.
+// Rules: faults on one line, nearly all of system calls, for `leafcutter exec` and for the `rules` of a scenario.
 //
 //   CALL=EFFECT[:ARGUMENT[,ARGUMENT]] [key=value]... [#n | first n | every n | from n] [uncounted]
+//   KIND[:ARGUMENT] after=EVENT [service=NAME]     a fault of a whole service, in a scenario
 //
 // "fsync=EIO path=*.wal #2", "write=short:100 object=file size=1k.. every 3", "connect=ETIMEDOUT:2s peer=broker".
 #pragma once

@@ -171,6 +171,10 @@ std::string kind_refusal(const SyscallFamily& family, const FaultKind& kind) {
   return refusal;
 }
 
+bool strikes_after_events(const FaultKind& kind) {
+  return kind.mechanism == Mechanism::process && kind.operations == std::vector<std::string>{"step"};
+}
+
 std::optional<std::string> near_call(const std::string& word, const std::vector<std::string>& known) {
   const auto longer =
       std::find_if(known.begin(), known.end(), [&](const auto& name) { return name.starts_with(word); });
@@ -204,7 +208,11 @@ std::string rules_section() {
       "refused where the\n  kernel cannot decide alone.\n"
       "- Values with blanks stand in double quotes, `\\\"` and `\\\\` within them. In YAML a rule with a `#` needs "
       "quotes of YAML's, too.\n"
-      "- Rules compose: each that selects a call is asked, in the order written.\n\n"
+      "- Rules compose: each that selects a call is asked, in the order written.\n"
+      "- In a scenario, a fault of a whole service that can strike before a step can strike after an event instead: it "
+      "stands by itself,\n  with `after` (and `service`), and strikes once. `crash after=\"reply from=shop "
+      "status=2xx\"`, `pause:2s after=\"ready service=broker\"`,\n  `restart-storm:3 after=...`, `power-loss "
+      "after=...`.\n\n"
       "| key | selects |\n|---|---|\n";
   for (const auto& key : rules::rule_keys()) {
     auto about = key.about;

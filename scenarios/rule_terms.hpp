@@ -39,6 +39,9 @@ std::string key_refusal(const SyscallFamily& family, const std::string& key);
 std::string flag_refusal(const SyscallFamily& family, const std::string& flag);
 std::string kind_refusal(const SyscallFamily& family, const FaultKind& kind);
 
+/// A fault of a whole service that strikes at an instant, and so can wait for an event.
+bool strikes_after_events(const FaultKind& kind);
+
 /// The call that was probably meant: "pwrite" is the C library's name of "pwrite64".
 std::optional<std::string> near_call(const std::string& word, const std::vector<std::string>& known);
 

@@ -296,12 +296,14 @@ void Service::ended(const Ending& ending) {
   if (!ending.error.empty()) attrs["detail"] = ending.error;
   const auto lost = lose_power_if_asked();
   if (!lost.empty()) attrs["lost"] = lost;
-  context_.recorder.record(model_.name, events::exit, std::move(attrs));
-  start_faults_.ended();
-
   const bool crashed = injected_ || ending.signal != 0 || ending.status != 0;
   const bool restart = (model_.restart.on == On::any_exit || (model_.restart.on == On::crash && crashed)) &&
                        attempt_ <= model_.restart.at_most;
+  // Whoever asked for this end records it as a fault, which only now is proved: before the exit, which it caused.
+  for (const auto& told : std::exchange(crashing_, {})) told({pid, restart, lost});
+  context_.recorder.record(model_.name, events::exit, std::move(attrs));
+  start_faults_.ended();
+
   auto why = describe(ending);
   if (!ending.error.empty() && !model_.run.empty()) why += " (" + model_.run[0] + ")";
   if (!last_line_.empty()) why += ", its last line: " + last_line_;
@@ -312,7 +314,6 @@ void Service::ended(const Ending& ending) {
   } else {
     stay_down(why);
   }
-  for (const auto& told : std::exchange(crashing_, {})) told({pid, restart, lost});
   fate_->conclude();
   supervisor_.reset();
   if (restart) launch();

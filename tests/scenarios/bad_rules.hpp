@@ -45,6 +45,9 @@ inline const std::vector<BadRule>& bad_rules() {
        "\"latency\" strikes links, not system calls; in a scenario it stands under \"network\""},
       {"fsync=pause:2s", "      ^~~~~",
        "\"pause\" strikes services, not system calls; in a scenario it stands under \"process\""},
+      {"pause:1s after=syscall", "^~~~~",
+       "\"pause\" strikes services, and there is one program here; at a call it is written CALL=EFFECT, such as "
+       "fsync=crash-before"},
       {"write=short", "      ^~~~~",
        "\"short\" needs an argument, how many bytes are carried; a call of no more is not struck: write short:100"},
       {"write=short:", "            ^",

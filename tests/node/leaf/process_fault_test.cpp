@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "harness.hpp"
+#include "scenarios/rule.hpp"
 
 namespace leafcutter::node::testing {
 namespace {
@@ -428,6 +429,45 @@ workload:
   EXPECT_EQ(ran.of("step")[1].attrs["json"]["count"], 1);
 }
 
+scenarios::Fault by_rule(const std::string& text) {
+  scenarios::RuleScope scope;
+  scope.lane = "shop";
+  scope.services = {"shop"};
+  scenarios::Mistake mistake;
+  const auto fault = scenarios::read_rule(text, scope, mistake);
+  EXPECT_TRUE(fault) << mistake.message;
+  return fault.value_or(scenarios::Fault{});
+}
+
+/// Where in the recorded order the first event of this kind of the shop stands.
+std::size_t place_of(const Ran& ran, const std::string& kind) {
+  const auto is_it = [&](const auto& event) { return event.kind == kind && event.lane == "shop"; };
+  return static_cast<std::size_t>(std::ranges::find_if(ran.events, is_it) - ran.events.begin());
+}
+
+TEST(EventFaults, AreWrittenAsRulesAndStandBeforeTheExitThatTheyCause) {
+  Nest nest;
+  nest.give(std::string(one_service) + R"(    restart: { on: crash, at-most: 3 }
+workload:
+  - { post: shop/lines, json: { id: a } }
+  - { settle: { quiet: 100ms, within: 10s } }
+  - { get: shop/lines, within: 10s }
+)");
+  for (const auto* rule :
+       {"crash after=\"reply from=shop status=201\"", "power-loss after=\"reply from=shop status=201\"",
+        "restart-storm:2 after=\"reply from=shop status=201\""}) {
+    scenarios::Plan plan;
+    plan.faults.push_back(by_rule(rule));
+    const auto ran = nest.run(plan);
+    SCOPED_TRACE(rule + ("\n" + ran.text()));
+    EXPECT_EQ(ran.end()["cause"], "completed");
+    ASSERT_EQ(ran.of("fault.fired", "shop").size(), 1u);
+    if (plan.faults[0].kind == "restart-storm") continue;  // it is proved by the last of several exits
+    EXPECT_LT(place_of(ran, "fault.fired"), place_of(ran, "exit"));
+    EXPECT_EQ(ran.of("exit").size(), 1u);
+  }
+}
+
 TEST(EventFaults, WithoutItsEventNothingStrikes) {
   Nest nest;
   nest.give(std::string(one_service) + R"(
@@ -437,6 +477,7 @@ workload:
   scenarios::Plan plan;
   plan.faults.push_back(event_fault("crash", "reply from=shop status=201"));
   plan.faults.push_back(event_fault("pause", "exit service=shop", {{"for", "1s"}}));
+  plan.faults.push_back(by_rule("power-loss after=\"reply from=shop status=500\""));
   const auto ran = nest.run(plan);
   SCOPED_TRACE(ran.text());
   EXPECT_EQ(ran.end()["cause"], "completed");
