@@ -33,7 +33,9 @@ struct PaperEngine {
       if (!refuses.empty() && heard.back().rfind(refuses, 0) == 0)
         return base::Error{base::ErrorCode::io, "refused", {}};
       const auto* add = std::get_if<AddLink>(&operation);
-      return add != nullptr ? add->listen : "";
+      if (add == nullptr) return std::string();
+      const auto end = add->listen.rfind(":0");
+      return end == std::string::npos ? add->listen : add->listen.substr(0, end) + ":4000";
     };
   }
   std::vector<std::string> take() { return std::exchange(heard, {}); }
@@ -190,6 +192,25 @@ TEST(Book, HasBounds) {
   for (std::size_t i = 0; i < most_toxics_of_proxy; ++i)
     desk.toxic("0", R"({"type":"noop","name":")" + std::to_string(i) + "\"}");
   EXPECT_FALSE(desk.book.add_toxic(*desk.book.find("0"), {"x", "noop"}));
+}
+
+TEST(ToxicFaults, AreForOneWayAndDrawnOnceForAConnection) {
+  std::size_t effects = 0;
+  for (const auto& kind : toxic_kinds())
+    for (const auto stream : {Stream::upstream, Stream::downstream}) {
+      Toxic toxic{"name", std::string(kind.type), stream, 0.25, {}, {}, 0};
+      for (const auto& attribute : kind.attributes) toxic.attributes[std::string(attribute.name)] = attribute.most;
+      const auto set = proxy::checked(faults_of({toxic}), proxy::Transport::tcp);
+      ASSERT_TRUE(set) << set.error().message;
+      for (const auto& fault : set->faults) {
+        ++effects;
+        EXPECT_EQ(fault.id, "name");
+        EXPECT_EQ(fault.selector.probability, 0.25);
+        EXPECT_EQ(fault.selector.draw, proxy::Selector::Draw::connection) << kind.type;
+        EXPECT_EQ(fault.selector.flow, stream == Stream::upstream ? proxy::Flow::to_upstream : proxy::Flow::to_client);
+      }
+    }
+  EXPECT_EQ(effects, 14U) << "all but noop";
 }
 
 TEST(ListenAddress, ReadsAsGoDoes) {

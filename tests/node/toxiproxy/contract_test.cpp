@@ -266,7 +266,7 @@ TEST(Contract, AnotherUpstreamDropsConnections) {
   EXPECT_EQ(open.receive(1), "x");
   const auto reply = rig.expect(200, "POST", "/proxies/db", R"({"upstream":")" + after.address() + "\"}");
   EXPECT_EQ(reply.json()["listen"], listen);
-  EXPECT_EQ(open.ending(), "end");
+  EXPECT_EQ(ending_soon(open), "end");
   EXPECT_EQ(Peer::dial(listen).receive(5), "other");
 }
 
@@ -317,7 +317,7 @@ TEST(Contract, DisabledIsRefusedAndEnabledAgainOnTheSamePort) {
   open.send("x");
   EXPECT_EQ(open.receive(1), "x");
   EXPECT_EQ(rig.expect(200, "POST", "/proxies/db", R"({"enabled":false})").json()["enabled"], false);
-  EXPECT_EQ(open.ending(), "end");
+  EXPECT_EQ(ending_soon(open), "end");
   Peer peer;
   EXPECT_EQ(Peer::try_dial(listen, peer), ECONNREFUSED);
   EXPECT_EQ(rig.expect(200, "POST", "/proxies/db", R"({"enabled":true})").json()["listen"], listen);

@@ -83,7 +83,7 @@ TEST(Defects, AClientThatEndsItsHalfStillGetsItsAnswer) {
     peer.send("request");
     peer.finish_sending();
     EXPECT_EQ(peer.receive_all(), "answer to request");
-    EXPECT_EQ(peer.ending(), "end");
+    EXPECT_EQ(ending_soon(peer), "end");
   }
 }
 
@@ -111,7 +111,7 @@ TEST(Defects, ResetPeerWithAToxicityOfZeroResetsNothing) {
     peer.send("x");
     peer.finish_sending();
     EXPECT_EQ(peer.receive_all(), "x");
-    EXPECT_EQ(peer.ending(), "end") << "connection " << i;
+    EXPECT_EQ(ending_soon(peer), "end") << "connection " << i;
   }
 }
 
@@ -123,8 +123,8 @@ TEST(Defects, DisablingDoesNotWaitForAConnectThatHangs) {
   ASSERT_TRUE(eventually([&] { return rig.stats("db").accepted == 2; }));
   EXPECT_TRUE(waiting.quiet_for(100ms)) << "the connect hangs, or the test says nothing";
   EXPECT_LT(time_of([&] { rig.expect(200, "POST", "/proxies/db", R"({"enabled":false})"); }), 500ms * slowness);
-  EXPECT_EQ(waiting.ending(), "end");
-  EXPECT_EQ(also_waiting.ending(), "end");
+  EXPECT_EQ(ending_soon(waiting), "end");
+  EXPECT_EQ(ending_soon(also_waiting), "end");
 }
 
 TEST(Defects, AConnectThatHangsKeepsNoOtherClientWaiting) {

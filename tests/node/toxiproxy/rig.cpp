@@ -50,6 +50,12 @@ Reply talk(const std::string& address, const std::string& bytes) {
   return parse_reply(peer.receive_all());
 }
 
+std::string ending_soon(Peer& peer) {
+  const auto begin = proxy::Clock::now();
+  const auto ending = peer.ending();
+  return proxy::Clock::now() - begin < 5s ? ending : "too late: " + ending;
+}
+
 ApiRig::ApiRig(ServiceOptions options) {
   options.server.address = "127.0.0.1:0";
   Notes notes;

@@ -34,6 +34,9 @@ struct Reply {
 /// Sends `bytes` as they are and reads until the server ends the connection.
 Reply talk(const std::string& address, const std::string& bytes);
 
+/// How the connection ends; "too late: ..." when that takes so long that the deadline of an upstream may have ended it.
+std::string ending_soon(Peer& peer);
+
 class ApiRig {
  public:
   explicit ApiRig(ServiceOptions options = {});

@@ -128,6 +128,17 @@ TEST(HttpServer, RefusesWhatIsTooLargeOrNoHttp) {
   EXPECT_EQ(rig.call("GET", "/version").status, 200);
 }
 
+TEST(HttpServer, BodiesAndHeadersHaveTheBoundsThatAreAskedFor) {
+  ServiceOptions options;
+  options.server.body_bytes = 100;
+  options.server.header_bytes = 500;
+  const ApiRig rig(std::move(options));
+  EXPECT_EQ(rig.call("POST", "/reset", std::string(100, ' ')).status, 204);
+  EXPECT_EQ(rig.call("POST", "/reset", std::string(101, ' ')).status, 413);
+  EXPECT_EQ(rig.call("GET", "/version", "", {"X: " + std::string(300, 'x')}).status, 200);
+  EXPECT_EQ(rig.call("GET", "/version", "", {"X: " + std::string(600, 'x')}).status, 431);
+}
+
 TEST(HttpServer, DeepNestingIsRefused) {
   const ApiRig rig;
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
