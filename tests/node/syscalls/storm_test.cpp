@@ -52,11 +52,7 @@ TEST_P(Preempted, ThreadsAsInGoLoseAndRepeatNothing) {
 }
 
 std::vector<std::pair<std::string, int>> preempted_programs() {
-  std::vector<std::pair<std::string, int>> all = {{"storm", 24}, {"storm", 64}};
-#ifdef LEAFCUTTER_STATIC_PROGRAMS
-  all.emplace_back("storm_static", 24);
-#endif
-  return all;
+  return {{"storm", 24}, {"storm", 64}, {"storm_static", 24}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Storms, Preempted, testing::ValuesIn(preempted_programs()));

@@ -10,6 +10,8 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <sstream>
+#include <thread>
 
 #include "harness.hpp"
 #include "node/syscalls/supervisor.hpp"
@@ -22,16 +24,24 @@ using namespace std::chrono_literals;
 /// A service and its supervisor, with the supervisor's end in the test's hands.
 class Held {
  public:
-  Held(const std::vector<std::string>& argv, Setting setting)
+  Held(const std::vector<std::string>& argv, Setting setting, bool at_once = true)
       : setting_(std::move(setting)),
         recorder_([] { return 0ns; }, [this](Event event) { note(std::move(event)); }),
         book_({setting_.faults, {}, {}}, recorder_),
         child_(start_child(argv, setting_)) {
     EXPECT_EQ(child_.error, "");
-    supervise(std::move(child_.listener));
+    if (at_once) supervise();
   }
+  ~Held() {
+    supervisor_.reset();
+    if (child_.pid > 0) ::kill(-child_.pid, SIGKILL);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
 
-  void supervise(base::UniqueFd listener) {
+  void supervise(std::function<unsigned()> stop = {}) { supervise(std::move(child_.listener), std::move(stop)); }
+
+  void supervise(base::UniqueFd listener, std::function<unsigned()> stop = {}) {
     supervisor_ = std::make_unique<Supervisor>(
         std::move(listener), SupervisorContext{.service = "shop",
                                                .data_folder = setting_.data_folder,
@@ -43,6 +53,7 @@ class Held {
                                                .sites = book_,
                                                .activity = activity_,
                                                .crash = [](bool) {},
+                                               .stop = std::move(stop),
                                                .failed = [this](const std::string& why) { note_failure(why); }});
   }
 
@@ -62,6 +73,14 @@ class Held {
     int status = 0;
     ::kill(child_.pid, SIGKILL);
     wait_child(child_.pid, 10s, status);
+  }
+  pid_t pid() const { return child_.pid; }
+  std::uint64_t visits(const std::string& resource) {
+    book_.finish();
+    const std::lock_guard lock(mutex_);
+    for (const auto& site : events_.back().attrs["sites"])
+      if (site.at(2) == resource) return site.at(3);
+    return 0;
   }
   void end_supervisor() { supervisor_.reset(); }
   bool ends(int& status) { return wait_child(child_.pid, 10s, status); }
@@ -152,6 +171,45 @@ TEST(Supervisor, AHeldTaskThatIsKilledHoldsNothingUp) {
   ASSERT_TRUE(held.saw("fault.undone")) << "the supervisor notices that the last task has gone";
   EXPECT_THAT(held.undone(), testing::StartsWith("the task had gone; the service ended after "));
   EXPECT_FALSE(held.saw_now("failed"));
+}
+
+/// True when some process below `pid`, or it, waits in write(2), within 10 s: under a filter that nobody answers yet.
+bool waits_in_write(pid_t pid, bool below) {
+  const auto folder = "/proc/" + std::to_string(pid);
+  for (const auto deadline = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < deadline;
+       std::this_thread::yield()) {
+    std::istringstream pids(below ? contents(folder + "/task/" + std::to_string(pid) + "/children")
+                                  : std::to_string(pid));
+    for (std::string one; pids >> one;)
+      if (contents("/proc/" + one + "/syscall").starts_with("1 ")) return true;
+  }
+  return false;
+}
+
+/// Two calls wait when the supervisor comes. It takes both, and while it looks at the first, the task of the second is
+/// killed: nothing can be read of it any more, which is no news of the service.
+TEST(Supervisor, ATaskThatIsKilledBeforeItIsLookedAtIsNotSpokenOf) {
+  const ScratchFolder folder;
+  Held held({"sh", "-c",
+             program("steps") + " write," + (folder / "first") + ",x & until [ -e " + (folder / "go") +
+                 " ]; do sleep 0.01; done; exec " + program("steps") + " write," + (folder / "second") + ",x"},
+            {.families = {"write"},
+             .data_folder = folder.path(),
+             .faults = {fault("pause-at", "write", "data:first", 1, {{"for", "1ms"}})}},
+            false);
+  ASSERT_TRUE(waits_in_write(held.pid(), true));
+  ASSERT_EQ(::close(::creat((folder / "go").c_str(), 0644)), 0);
+  ASSERT_TRUE(waits_in_write(held.pid(), false));
+  held.supervise([&] {
+    held.kill_child();
+    return 1u;
+  });
+  ASSERT_TRUE(held.saw("fault.undone"));
+  held.end_supervisor();
+  EXPECT_FALSE(held.saw_now("unresolved"));
+  EXPECT_FALSE(held.saw_now("failed"));
+  EXPECT_EQ(held.visits("data:first"), 1u);
+  EXPECT_EQ(held.visits("data:second"), 0u);
 }
 
 TEST(Supervisor, SaysThatItFailed) {
