@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,9 +155,25 @@ TEST(Supervisor, EndsWhileAServiceCallsWithoutPause) {
   EXPECT_TRUE(held.ends(status)) << "without a supervisor dd's writes fail with ENOSYS, and it gives up";
 }
 
+/// True when the process, or with `below` a child of it, waits in this system call, within 10 s.
+bool waits_in(int call, pid_t pid, bool below = false) {
+  const auto folder = "/proc/" + std::to_string(pid);
+  for (const auto deadline = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < deadline;
+       std::this_thread::yield()) {
+    std::istringstream pids(below ? contents(folder + "/task/" + std::to_string(pid) + "/children")
+                                  : std::to_string(pid));
+    for (std::string one; pids >> one;)
+      if (contents("/proc/" + one + "/syscall").starts_with(std::to_string(call) + " ")) return true;
+  }
+  return false;
+}
+
 TEST(Supervisor, EndsWhileAServiceCallsNothing) {
   const ScratchFolder folder;
-  Held held({"sleep", "1000"}, {.families = {"write"}, .data_folder = folder.path()});
+  Held held({"sh", "-c", "echo x > " + (folder / "a") + "; exec sleep 1000"},
+            {.families = {"write"}, .data_folder = folder.path()});
+  ASSERT_TRUE(held.saw("syscall"));
+  ASSERT_TRUE(waits_in(SYS_clock_nanosleep, held.pid()));  // its last call was answered long ago
   const auto begin = std::chrono::steady_clock::now();
   held.end_supervisor();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
@@ -173,21 +190,8 @@ TEST(Supervisor, AHeldTaskThatIsKilledHoldsNothingUp) {
   EXPECT_FALSE(held.saw_now("failed"));
 }
 
-/// True when some process below `pid`, or it, waits in write(2), within 10 s: under a filter that nobody answers yet.
-bool waits_in_write(pid_t pid, bool below) {
-  const auto folder = "/proc/" + std::to_string(pid);
-  for (const auto deadline = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < deadline;
-       std::this_thread::yield()) {
-    std::istringstream pids(below ? contents(folder + "/task/" + std::to_string(pid) + "/children")
-                                  : std::to_string(pid));
-    for (std::string one; pids >> one;)
-      if (contents("/proc/" + one + "/syscall").starts_with("1 ")) return true;
-  }
-  return false;
-}
-
-/// Two calls wait when the supervisor comes. It takes both, and while it looks at the first, the task of the second is
-/// killed: nothing can be read of it any more, which is no news of the service.
+/// Two calls wait, answered by nobody, when the supervisor comes. It takes both, and while it looks at the first, the
+/// task of the second is killed: nothing can be read of it any more, which is no news of the service.
 TEST(Supervisor, ATaskThatIsKilledBeforeItIsLookedAtIsNotSpokenOf) {
   const ScratchFolder folder;
   Held held({"sh", "-c",
@@ -197,9 +201,9 @@ TEST(Supervisor, ATaskThatIsKilledBeforeItIsLookedAtIsNotSpokenOf) {
              .data_folder = folder.path(),
              .faults = {fault("pause-at", "write", "data:first", 1, {{"for", "1ms"}})}},
             false);
-  ASSERT_TRUE(waits_in_write(held.pid(), true));
+  ASSERT_TRUE(waits_in(SYS_write, held.pid(), true));
   ASSERT_EQ(::close(::creat((folder / "go").c_str(), 0644)), 0);
-  ASSERT_TRUE(waits_in_write(held.pid(), false));
+  ASSERT_TRUE(waits_in(SYS_write, held.pid()));
   held.supervise([&] {
     held.kill_child();
     return 1u;
