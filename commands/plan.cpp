@@ -19,7 +19,7 @@
 namespace leafcutter::commands {
 namespace {
 
-struct Options {
+struct PlanOptions {
   ScenarioArgument scenario;
   std::string out, format = "text";
   bool probe = false;
@@ -109,7 +109,7 @@ std::string as_text(const Value& plan) {
                             static_cast<double>(plan["estimated_ms"].get<std::uint64_t>()) / 1000);
 }
 
-int show_plan(const Options& options, Context& context) {
+int show_plan(const PlanOptions& options, Context& context) {
   const auto scenario = options.scenario.load(context);
   if (!scenario) return context.exit_code;
   std::optional<Probe> probed;
@@ -136,7 +136,7 @@ int show_plan(const Options& options, Context& context) {
 
 void add_plan(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("plan", "show the space that a scenario explores, and what it would cost");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   options->scenario.add_to(*command);
   command->add_flag("--probe", options->probe, "run one fault-free leaf to count the sites and measure a leaf");
   command->add_option("--max-leaves", options->max_leaves, "exit 2 when it would take more")->type_name("N");

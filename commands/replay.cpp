@@ -17,7 +17,7 @@
 namespace leafcutter::commands {
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string what, out, trace;
   unsigned times = 1;
 };
@@ -115,7 +115,7 @@ base::Status write_trace(const std::string& path, const std::vector<protocols::E
   return base::write_file_atomically(path, lines);
 }
 
-int replay(const Options& options, Context& context) {
+int replay(const ReplayOptions& options, Context& context) {
   const auto out = options.out.empty() ? context.config.out : options.out;
   const auto address = scenarios::parse_address(options.what);
   if (!address && options.what.find('/') != std::string::npos) return fail(address.error());
@@ -153,7 +153,7 @@ int replay(const Options& options, Context& context) {
 
 void add_replay(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("replay", "run a leaf again by its address, or a finding by its signature");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayOptions>();
   command->add_option("ADDRESS", options->what, "CAMPAIGN/EPOCH/INDEX, or a finding's signature")->required();
   command->add_option("--out", options->out, "the folder the campaign was run with (default: .leafcutter)")
       ->type_name("DIR");

@@ -12,7 +12,7 @@
 namespace leafcutter::commands {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string campaign, out, format = "text";
 };
 
@@ -35,7 +35,7 @@ base::Expected<coordinator::CampaignRow> choose(coordinator::Ledger& ledger, con
       {}};
 }
 
-base::Expected<std::string> render(const Options& options, const std::string& out) {
+base::Expected<std::string> render(const ReportOptions& options, const std::string& out) {
   if (::access((out + "/ledger.db").c_str(), F_OK) != 0)
     return base::Error{base::ErrorCode::bad_input,
                        "no campaign has been run with --out " + out + " (there is no " + out + "/ledger.db)",
@@ -64,7 +64,7 @@ base::Expected<std::string> render(const Options& options, const std::string& ou
 
 void add_report(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("report", "print what was found, from the ledger");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   command->add_option("CAMPAIGN", options->campaign, "a campaign's name (default: the latest)");
   command->add_option("--out", options->out, "the folder the campaign was run with (default: .leafcutter)")
       ->type_name("DIR");

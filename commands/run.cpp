@@ -15,7 +15,7 @@
 namespace leafcutter::commands {
 namespace {
 
-struct Options {
+struct RunOptions {
   ScenarioArgument scenario;
   std::string out, format = "text";
   unsigned slots = 0;
@@ -51,7 +51,7 @@ base::Expected<std::string> explore(const scenarios::Scenario& scenario, const F
   return campaign;
 }
 
-int run(const Options& options, Context& context) {
+int run(const RunOptions& options, Context& context) {
   const auto scenario = options.scenario.load(context);
   if (!scenario) return context.exit_code;
   Interrupts interrupts;
@@ -67,7 +67,7 @@ int run(const Options& options, Context& context) {
 
 void add_run(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("run", "explore a scenario on this machine and report what was found");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   options->scenario.add_to(*command);
   command->add_option("--slots", options->slots, "leaves at a time (default: four times the cores)")
       ->check(CLI::Range(1, 1024));

@@ -12,7 +12,7 @@ constexpr std::size_t explained_columns = 100;
 
 bool was_decided(const Result& result) { return result.verdict == Verdict::pass || result.verdict == Verdict::fail; }
 
-std::string outcome_of(const Result& result) {
+std::string outcome_text(const Result& result) {
   auto text = std::string(scenarios::name(result.verdict)) + " (" + std::string(scenarios::name(result.reason)) + ")";
   if (!result.violations.empty()) text += ": " + result.violations.front().property;
   return text;
@@ -39,8 +39,8 @@ std::optional<Finding> disagreement(const Result& first, const Result& second) {
   Finding finding;
   finding.signature = signature(nondeterminism, first.plan);
   finding.property = nondeterminism;
-  finding.message = "the leaf ran twice, and gave " + outcome_of(first) + " first and " + outcome_of(second) + " then" +
-                    (first.node == second.node ? "" : ", on " + first.node + " and " + second.node) +
+  finding.message = "the leaf ran twice, and gave " + outcome_text(first) + " first and " + outcome_text(second) +
+                    " then" + (first.node == second.node ? "" : ", on " + first.node + " and " + second.node) +
                     ": something that was not controlled decides";
   finding.leaf = *address;
   finding.exemplars = {first.address};

@@ -60,7 +60,7 @@ Status mount_fresh(const std::string& type, const std::string& path, unsigned lo
   return base::ok();
 }
 
-Status bind(const std::string& source, const std::string& target, bool recursive, bool read_only) {
+Status bind_mount(const std::string& source, const std::string& target, bool recursive, bool read_only) {
   if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | (recursive ? MS_REC : 0), nullptr) != 0)
     return refused("bind " + target, errno);
   if (!read_only) return base::ok();
@@ -90,7 +90,7 @@ Status copy_entry(const std::string& name) {
   } else {
     return base::ok();
   }
-  return bind(source, target, true, true);
+  return bind_mount(source, target, true, true);
 }
 
 Status copy_root() {
@@ -123,7 +123,7 @@ Status overlay(const std::string& path, const std::string& name, const std::stri
   if (auto status = write_text(source, text); !status) return status;
   const auto target = new_root + path;
   if (::access(target.c_str(), F_OK) != 0) return base::ok();
-  return bind(source, target, false, true);
+  return bind_mount(source, target, false, true);
 }
 
 constexpr std::string_view own_names = "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 leaf\n";
@@ -205,7 +205,7 @@ Status show(const Kept& kept) {
   const auto target = new_root + kept.path;
   if (hidden(kept.path))
     if (auto status = make_folders(target); !status) return status;
-  return bind("/proc/self/fd/" + std::to_string(kept.fd.get()), target, true, kept.read_only);
+  return bind_mount("/proc/self/fd/" + std::to_string(kept.fd.get()), target, true, kept.read_only);
 }
 
 Status switch_root() {

@@ -2,17 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "tests/protocols/dns_packets.hpp"
 
 using namespace leafcutter::protocols;
+using dns_packets::name;
 using testing::HasSubstr;
 
 namespace {
-
-DnsName name(const std::string& text) {
-  auto found = DnsName::from_text(text);
-  if (!found) throw std::runtime_error(found.error().message);
-  return *found;
-}
 
 std::string label(std::size_t size) { return std::string(size, 'x'); }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "protocols/dns.hpp"
+
 namespace dns_packets {
 
 /// "be ef 81": spaces do not count. Anything else is a mistake in a test.
@@ -52,6 +54,18 @@ inline std::vector<std::string> all() {
   packets.reserve(paths.size());
   for (const auto& path : paths) packets.push_back(read(path));
   return packets;
+}
+
+inline leafcutter::protocols::DnsName name(const std::string& text) {
+  auto found = leafcutter::protocols::DnsName::from_text(text);
+  if (!found) throw std::runtime_error(found.error().message);
+  return *found;
+}
+
+inline leafcutter::protocols::DnsMessage parsed(const std::string& bytes) {
+  auto message = leafcutter::protocols::parse_dns(bytes);
+  if (!message) throw std::runtime_error(message.error().message);
+  return *message;
 }
 
 }  // namespace dns_packets

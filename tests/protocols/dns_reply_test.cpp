@@ -10,7 +10,9 @@
 
 using namespace leafcutter::protocols;
 using dns_packets::from_hex;
+using dns_packets::name;
 using dns_packets::packet;
+using dns_packets::parsed;
 using leafcutter::base::ErrorCode;
 using leafcutter::base::Expected;
 using leafcutter::base::Stream;
@@ -20,14 +22,6 @@ using testing::HasSubstr;
 namespace {
 
 constexpr std::array<std::uint8_t, 16> no_bytes = {};
-
-DnsName name(const char* text) { return *DnsName::from_text(text); }
-
-DnsMessage parsed(const std::string& bytes) {
-  auto message = parse_dns(bytes);
-  if (!message) throw std::runtime_error(message.error().message);
-  return *message;
-}
 
 /// The message as its receiver reads it.
 DnsMessage sent(const Expected<DnsMessage>& message) {

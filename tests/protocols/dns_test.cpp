@@ -13,19 +13,13 @@
 
 using namespace leafcutter::protocols;
 using dns_packets::from_hex;
+using dns_packets::name;
 using dns_packets::packet;
+using dns_packets::parsed;
 using leafcutter::base::Stream;
 using testing::HasSubstr;
 
 namespace {
-
-DnsName name(const char* text) { return *DnsName::from_text(text); }
-
-DnsMessage parsed(const std::string& bytes) {
-  auto message = parse_dns(bytes);
-  if (!message) throw std::runtime_error(message.error().message);
-  return *message;
-}
 
 std::string encoded(const DnsMessage& message) {
   auto bytes = encode_dns(message);

@@ -42,7 +42,7 @@ std::string said(const LoadResult& result) {
   return out;
 }
 
-LoadResult load(const std::string& document) {
+LoadResult load_document(const std::string& document) {
   LoadOptions options;
   options.check_programs = false;
   return load_text(document, "s.yaml", options);
@@ -54,7 +54,7 @@ TEST(BadScenarios, EachSaysExactlyWhatIsWrongAndWhere) {
   const bool update = std::getenv("LEAFCUTTER_UPDATE") != nullptr;
   std::string rewritten;
   for (const auto& one : cases) {
-    const auto result = load(one.document);
+    const auto result = load_document(one.document);
     EXPECT_FALSE(result.scenario.has_value()) << one.name;
     rewritten += "=== " + one.name + "\n" + one.document + "--- messages\n" + said(result);
     if (!update) {
@@ -76,7 +76,7 @@ TEST(BadScenarios, NamesAreUniqueAndEveryCaseExpectsSomething) {
 
 TEST(BadScenarios, MessagesComeInTheOrderOfTheirPlaces) {
   for (const auto& one : read_cases()) {
-    const auto errors = load(one.document).errors;
+    const auto errors = load_document(one.document).errors;
     for (std::size_t i = 1; i < errors.size(); ++i)
       EXPECT_LE(std::pair(errors[i - 1].where.line, errors[i - 1].where.column),
                 std::pair(errors[i].where.line, errors[i].where.column))
@@ -85,16 +85,16 @@ TEST(BadScenarios, MessagesComeInTheOrderOfTheirPlaces) {
 }
 
 TEST(BadScenarios, TooLargeOrTooDeepIsRefusedWithoutReadingOn) {
-  EXPECT_EQ(said(load(std::string(2u << 20, '#'))),
+  EXPECT_EQ(said(load_document(std::string(2u << 20, '#'))),
             "s.yaml: the document has 2097152 bytes; at most 1048576 are read\n");
-  EXPECT_EQ(said(load("leafcutter: " + std::string(100, '[') + std::string(100, ']'))),
+  EXPECT_EQ(said(load_document("leafcutter: " + std::string(100, '[') + std::string(100, ']'))),
             "s.yaml:1:60: the document is nested more than 48 deep\n");
   // An alias bomb: refused at the first alias, so it is never unfolded.
-  EXPECT_NE(
-      said(load("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n")).find("s.yaml:2:8: aliases (*name) are not supported"),
-      std::string::npos);
-  EXPECT_FALSE(load(std::string(100'000, '[')).scenario.has_value());
-  EXPECT_FALSE(load(std::string(100'000, '{')).scenario.has_value());
+  EXPECT_NE(said(load_document("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n"))
+                .find("s.yaml:2:8: aliases (*name) are not supported"),
+            std::string::npos);
+  EXPECT_FALSE(load_document(std::string(100'000, '[')).scenario.has_value());
+  EXPECT_FALSE(load_document(std::string(100'000, '{')).scenario.has_value());
 }
 
 TEST(BadScenarios, AnUnknownVariantIsNamedWithTheNearestOne) {

@@ -12,11 +12,11 @@ bool seen(const std::string& pattern, const std::string& lane, const std::string
   EXPECT_TRUE(parsed) << pattern << ": " << (parsed ? "" : parsed.error().message);
   if (!parsed) return false;
   auto compiled = CompiledPattern::compile(*parsed);
-  protocols::Event event;
-  event.lane = lane;
-  event.kind = kind;
-  event.attrs = attrs;
-  return *compiled->matches(event);
+  protocols::Event happened;
+  happened.lane = lane;
+  happened.kind = kind;
+  happened.attrs = attrs;
+  return *compiled->matches(happened);
 }
 
 TEST(EventPattern, ValuesMeanWhatTheyMeanInAScenario) {

@@ -2,19 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "tests/node/observe/call_facts.hpp"
 
 namespace leafcutter::node {
 namespace {
 
 using scenarios::Aim;
-
-scenarios::CallFacts call_on(std::string_view path) {
-  scenarios::CallFacts facts;
-  facts.call = "write";
-  facts.object = "file";
-  facts.path = path;
-  return facts;
-}
 
 /// The leaf's arrangement: every event goes through the watch while it is recorded.
 class EventWatchTest : public testing::Test {

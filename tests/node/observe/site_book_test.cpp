@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/event_kinds.hpp"
+#include "tests/node/observe/call_facts.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -13,14 +14,6 @@ namespace events = scenarios::events;
 
 const Site write_log{"shop", "write", "data:orders.log"};
 const Site write_other{"shop", "write", "data:other"};
-
-scenarios::CallFacts call_on(std::string_view path) {
-  scenarios::CallFacts facts;
-  facts.call = "write";
-  facts.object = "file";
-  facts.path = path;
-  return facts;
-}
 
 scenarios::Plan second_write_fails() {
   scenarios::Plan plan;
