@@ -53,7 +53,7 @@ std::string json_as_yaml(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!inside) {
       inside = text[i] == '"';
-      out += text[i] == '\t' ? ' ' : text[i];
+      out += text[i];
       continue;
     }
     const int high = unit_at(text, i), low = unit_at(text, i + 6);

@@ -15,7 +15,7 @@ struct JsonFlaw {
 /// What keeps it from being JSON, or nothing.
 std::optional<JsonFlaw> json_flaw(std::string_view text);
 
-/// `text` is JSON. Tabs between values become spaces, pairs of surrogates the character that they stand for.
+/// `text` is JSON. Pairs of surrogates become the character that they stand for.
 std::string json_as_yaml(std::string_view text);
 
 }  // namespace leafcutter::node::runs

@@ -1,6 +1,10 @@
 #include "node/runs/runner.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+
+#include "node/proxy/socket_address.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
@@ -73,6 +77,24 @@ std::optional<Time> Runner::deadline() const {
   return started_ + *point_.until;
 }
 
+/// Whether what is new in `next` could listen, as far as that shows before anything old is closed.
+base::Status Runner::try_ports(const Run& next) const {
+  for (const auto& spec : next.proxies) {
+    const bool ours = std::any_of(run_.proxies.begin(), run_.proxies.end(), [&](const ProxySpec& old) {
+      return old.listen == spec.listen && old.transport == spec.transport;
+    });
+    if (ours) continue;
+    const auto host = proxy::parse_host_port(spec.listen, "listen");
+    if (!host) return at_listen(spec, host.error());
+    const auto addresses = proxy::resolve_host(*host);
+    if (!addresses) return at_listen(spec, addresses.error());
+    const int type = spec.transport == proxy::Transport::tcp ? SOCK_STREAM : SOCK_DGRAM;
+    if (const auto opened = proxy::open_listener(addresses->front(), type); !opened)
+      return at_listen(spec, opened.error());
+  }
+  return base::ok();
+}
+
 /// Closes what is not in `next`, opens what is new in it. On failure it may be half done.
 base::Status Runner::exchange_proxies(const Run& next, std::size_t& changed) {
   const auto before = endpoints_;
@@ -92,6 +114,7 @@ base::Status Runner::exchange_proxies(const Run& next, std::size_t& changed) {
 }
 
 base::Expected<std::size_t> Runner::replace(Run next, Time now) {
+  if (const auto possible = try_ports(next); !possible) return possible.error();
   std::size_t changed = 0;
   auto old = run_;
   const auto exchanged = exchange_proxies(next, changed);

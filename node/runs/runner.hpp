@@ -55,6 +55,7 @@ class Runner {
   Runner() = default;
   base::Status open(const ProxySpec& spec, const Run& run);
   void close(const std::string& name);
+  base::Status try_ports(const Run& next) const;
   base::Status exchange_proxies(const Run& next, std::size_t& changed);
 
   Run run_;

@@ -188,11 +188,13 @@ TEST(Runner, ADocumentThatCannotBeCarriedOutChangesNothing) {
   auto& runner = *stage.runner;
   auto a = Peer::dial(stage.address("a"));
   expect_echo(a, "1");
-  const auto b = stage.address("b");
+  auto b = Peer::dial(stage.address("b"));
+  expect_echo(b, "1");
   const auto changed = runner.replace(
       load_run(two_proxies(upstream.address(), "  - { name: q }\n", upstream.address())), stage.start + 1s);
   ASSERT_FALSE(changed.ok());
-  EXPECT_THAT(changed.error().text(), testing::StartsWith("run.yaml:5:39: link \"b\": listen on"));
+  EXPECT_THAT(changed.error().text(), testing::StartsWith("run.yaml:5:39: listen on"));
+  expect_echo(b, "2");  // the proxy that was to be another has not been closed
   EXPECT_EQ(runner.run().phases[0].name, "p");
   expect_echo(a, "2");
   a.send("34");
@@ -200,6 +202,30 @@ TEST(Runner, ADocumentThatCannotBeCarriedOutChangesNothing) {
   EXPECT_EQ(runner.endpoints().size(), 2U);
   auto peer = Peer::dial(stage.address("b"));
   expect_echo(peer, "x");
+}
+
+TEST(Runner, WhatWasClosedForADocumentThatFailsIsOpenedAgain) {
+  const Upstream upstream(proxy::echo);
+  Stage stage(two_proxies(upstream.address(), "  - { name: p }\n"));
+  auto& runner = *stage.runner;
+  auto a = Peer::dial(stage.address("a"));
+  expect_echo(a, "1");
+  // Two new proxies want one port: that shows only when the second one is opened.
+  auto next =
+      load_run(two_proxies(upstream.address(), "  - { name: q }\n", "127.0.0.1:" + std::to_string(proxy::dead_port())));
+  next.proxies[1].name = "c";
+  next.proxies.push_back(next.proxies[1]);
+  next.proxies[2].name = "d";
+  next.phases[0].sets["c"] = next.phases[0].sets["d"] = next.phases[0].sets["b"];
+  next.phases[0].sets.erase("b");
+  const auto changed = runner.replace(std::move(next), stage.start + 1s);
+  ASSERT_FALSE(changed.ok());
+  EXPECT_EQ(changed.error().message.find("cannot all be opened again"), std::string::npos) << changed.error().message;
+  expect_echo(a, "2");
+  ASSERT_EQ(runner.endpoints().size(), 2U);
+  auto b = Peer::dial(stage.address("b"));
+  expect_echo(b, "x");
+  EXPECT_EQ(runner.run().phases[0].name, "p");
 }
 
 /// Sums of records of one link and type.
