@@ -30,6 +30,17 @@ std::vector<std::string> split(DnsFrameReader& reader, std::string_view stream, 
   return messages;
 }
 
+TEST(DnsFrames, WhatHasComeOfAMessageCanBeHadBack) {
+  const auto framed = *dns_frame("message");
+  for (std::size_t come = 0; come < framed.size(); ++come) {
+    DnsFrameReader reader;
+    reader.feed(framed.substr(0, come));
+    EXPECT_EQ(reader.partial(), framed.substr(0, come));
+    EXPECT_EQ(reader.partial_bytes(), come);
+    EXPECT_EQ(reader.partial(3), framed.substr(0, std::min<std::size_t>(come, 3)));
+  }
+}
+
 }  // namespace
 
 TEST(DnsFrames, AStreamIsTakenApartHoweverItIsCut) {

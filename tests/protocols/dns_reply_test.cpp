@@ -54,6 +54,31 @@ std::vector<DnsRecord*> records_of(DnsMessage& message) {
   return records;
 }
 
+TEST(DnsReplaceAddresses, PutsThemInTurnIntoTheirKindOfRecordsAlone) {
+  const auto owner = name("a.b");
+  const auto record = [&](std::uint16_t type, const std::string& data, std::uint16_t class_number = dns_class::in) {
+    return DnsRecord{owner, type, class_number, 60, data};
+  };
+  DnsMessage answer;
+  answer.answers = {record(dns_type::cname, owner.wire()),
+                    record(dns_type::a, "1111"),
+                    record(dns_type::a, "2222"),
+                    record(dns_type::a, "3333"),
+                    record(dns_type::aaaa, "0123456789abcdef"),
+                    record(dns_type::a, "4444", 3)};
+  const auto before = answer;
+  const auto count = dns_replace_addresses(answer, {{"AAAA"}, {"ffffffffffffffff"}, {"BBBB"}});
+  ASSERT_TRUE(count);
+  EXPECT_EQ(*count, 4u);
+  EXPECT_EQ(answer.answers[1].data + answer.answers[2].data + answer.answers[3].data, "AAAABBBBAAAA");
+  EXPECT_EQ(answer.answers[4].data, "ffffffffffffffff");
+  EXPECT_EQ(answer.answers[0], before.answers[0]);
+  EXPECT_EQ(answer.answers[5], before.answers[5]) << "another class";
+  answer = before;
+  EXPECT_EQ(*dns_replace_addresses(answer, {{"ffffffffffffffff"}}), 1u);
+  EXPECT_EQ(answer.answers[1], before.answers[1]) << "no address of its kind is given";
+}
+
 }  // namespace
 
 // --- Made from a query
@@ -319,6 +344,8 @@ TEST(DnsChange, TtlsOfASignedMessageAreNotSet) {
     message.additional.push_back({DnsName(), row.type, dns_class::any, 0, row.data});
     auto bytes = *encode_dns(message);
     const auto before = bytes;
+    const auto readdressed = dns_replace_addresses(message, {*parse_dns_address("192.0.2.1")});
+    EXPECT_EQ(readdressed.ok(), !row.signs) << dns_type_name(row.type);
     const auto written = dns_set_ttls(bytes, 7);
     EXPECT_EQ(written.ok(), !row.signs) << dns_type_name(row.type);
     if (row.signs) {
