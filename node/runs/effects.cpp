@@ -78,8 +78,7 @@ NormalTime normal_in(const Value& of, const char* mean, const char* deviation) {
   return {ms_in(of, mean), ms_in(of, deviation)};
 }
 
-Distribution distribution_in(const Value& parameters) {
-  const auto& of = parameters.at("distribution");
+Distribution distribution_of(const Value& of) {
   const auto type = text_in(of, "type");
   if (type == "uniform") return UniformTime{ms_in(of, "min_ms"), ms_in(of, "max_ms")};
   if (type == "normal") return normal_in(of, "mean_ms", "stddev_ms");
@@ -89,6 +88,8 @@ Distribution distribution_in(const Value& parameters) {
                             normal_in(of, "normal_mean_ms", "normal_stddev_ms")};
   return FixedTime{ms_in(of, "delay_ms")};
 }
+
+Distribution distribution_in(const Value& parameters) { return distribution_of(parameters.at("distribution")); }
 
 Side side_in(const Value& of, const char* name, const char* preset) {
   const auto side = text_in(of, name, preset);
@@ -219,15 +220,28 @@ std::vector<EffectKind> kinds_of_first_version() {
        {},
        true},
       {"dns",
-       "Answers of name servers: late, missing, cut short, refused, failed, empty or wrong.",
-       {{required("case",
-                  words_form("case", {"delay", "timeout", "truncated", "refused", "serv-fail", "nx-domain",
-                                      "empty-answer", "random-a"}),
-                  "what becomes of a question"),
-         1},
+       "Answers of name servers: late, missing, cut short, refused, failed, empty or wrong. UDP, and TCP from version "
+       "2 on.",
+       {{required("case", words_form("case", dns_case_words(2)), "what becomes of a question"), 1},
         {optional("delay_ms", nullable(whole_form(0, static_cast<std::uint64_t>(longest_ms()))),
-                  "how much later, in every case"),
-         1}},
+                  "how much later, in every case; `delay` needs it, or a distribution"),
+         1},
+        {optional("distribution", distribution_form(), "how much later, drawn for each question")},
+        {optional("cap_ms", ms_form(), "a longer draw becomes this")},
+        {optional("name", {.kind = Kind::text, .least = 1}, "which names: one, `*.internal` (all below it), or all",
+                  "`*`")},
+        {optional("types", {.kind = Kind::list, .least = 1, .most = 100, .parts = {{.kind = Kind::text, .least = 1}}},
+                  "of the question: `A`, `AAAA`, `TYPE65`", "all")},
+        {optional("occurrences", shape_form("ordinals"), "of the questions of that name and type on this proxy",
+                  "all")},
+        {optional("probability", probability_form(), "of each of them", "1")},
+        {optional("addresses",
+                  {.kind = Kind::list, .least = 1, .most = 1000, .parts = {{.kind = Kind::text, .least = 1}}},
+                  "the answers of `wrong-answers`: IPv4 for A, IPv6 for AAAA")},
+        {optional("ttl", whole_form(0, 0x7fffffff), "seconds, of what is made up; what `ttl` writes", "30")},
+        {optional("zone", {.kind = Kind::text, .least = 1}, "owner of the SOA record of negative answers",
+                  "the parent of the name")},
+        {optional("on_reply", boolean_form(), "the resolver is asked, and its answer is changed", "false")}},
        nullptr,
        1,
        Filter{},
@@ -445,6 +459,12 @@ std::vector<scenarios::Shape> parameter_shapes(int schema_version) {
   if (schema_version == 1) return shapes;
   shapes.insert(shapes.begin(),
                 distribution_shape("fixed", "Always the same.", {required("delay_ms", ms_form(), "how much")}));
+  shapes.push_back(
+      {"ordinals",
+       "Ordinals",
+       "Numbers from 1: `first`, `first + every`, and so on up to `last`.",
+       {optional("first", whole_form(1), "the first", "1"), optional("last", whole_form(1), "the last", "no end"),
+        optional("every", whole_form(1), "the distance", "1")}});
   shapes.push_back({"flip",
                     "A flip",
                     "",
@@ -463,13 +483,22 @@ base::Expected<Effect> effect_from(std::string_view kind, const Value& parameter
     return bad("unknown kind of fault \"" + std::string(kind) + "\"" +
                (near ? "; did you mean \"" + *near + "\"?" : "; known: " + base::join_names(names)));
   }
-  const auto& given = parameters.is_null() ? Value(Value::object()) : parameters;
-  scenarios::loading::Notes notes("");
-  scenarios::loading::check_against(parameters_of(*known), known->name, node_of(given), known->name, notes);
-  if (notes.any_error()) return bad(notes.errors().front().message);
-  if (const auto wrong = contradiction(given)) return bad(known->name + "." + *wrong);
-  return known->make != nullptr ? known->make(given) : dns_effect(given);
+  const auto given = parameters.is_null() ? Value(Value::object()) : parameters;
+  if (auto wrong = bad_parameters(*known, given)) return *wrong;
+  if (known->make == nullptr) return bad(known->name + ": its effect depends on the link that it is put on");
+  return known->make(given);
 }
+
+std::optional<base::Error> bad_parameters(const EffectKind& kind, const Value& parameters) {
+  scenarios::loading::Notes notes("");
+  scenarios::loading::check_against(parameters_of(kind), kind.name, node_of(parameters), kind.name, notes);
+  if (notes.any_error()) return base::Error{base::ErrorCode::bad_input, notes.errors().front().message};
+  if (const auto wrong = contradiction(parameters))
+    return base::Error{base::ErrorCode::bad_input, kind.name + "." + *wrong};
+  return std::nullopt;
+}
+
+Distribution distribution_from(const Value& of) { return distribution_of(of); }
 
 std::optional<std::string> contradiction(const Value& parameters) {
   const auto greater = [](const Value& of, const char* low, const char* high) -> std::optional<std::string> {
@@ -479,6 +508,8 @@ std::optional<std::string> contradiction(const Value& parameters) {
            "; exchange them";
   };
   if (auto wrong = greater(parameters, "min_delay_ms", "max_delay_ms")) return wrong;
+  if (parameters.contains("distribution") && parameters.contains("delay_ms"))
+    return "delay_ms: there is a distribution, too; leave one out";
   if (parameters.contains("distribution"))
     if (auto wrong = greater(parameters["distribution"], "min_ms", "max_ms")) return "distribution." + *wrong;
   return {};

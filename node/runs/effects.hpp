@@ -27,7 +27,8 @@ struct EffectKind {
   std::string name;
   std::string about;
   std::vector<EffectParameter> parameters;
-  /// Parameters have been checked against the table. Null: a fault of DNS, see dns_effect.hpp.
+  /// Parameters have been checked against the table. Null: a fault of DNS, whose effect depends on more than its
+  /// parameters (dns_effect.hpp).
   Make make = nullptr;
   int since = 2;
   proxy::Effect sample = {};  ///< says on which transports it exists
@@ -46,9 +47,15 @@ bool kind_exists_on(proxy::Transport transport, const EffectKind& kind, int sche
 /// Shapes that parameters refer to (distributions, flips).
 std::vector<scenarios::Shape> parameter_shapes(int schema_version);
 
+/// Null when they are right; otherwise what is wrong with them, as effect_from says it.
+std::optional<base::Error> bad_parameters(const EffectKind& kind, const Value& parameters);
+
 /// The effect, or what is wrong: "jitter.min_delay_ms: expected a number from 0 on, found "x"". A `probability` that is
 /// the selector's is checked and left alone.
 base::Expected<proxy::Effect> effect_from(std::string_view kind, const Value& parameters);
+
+/// A distribution, checked against the table.
+proxy::Distribution distribution_from(const Value& of);
 
 /// Contradictions between parameters that are right each for itself: "min_delay_ms: greater than max_delay_ms".
 std::optional<std::string> contradiction(const Value& parameters);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "node/runs/dns_effect.hpp"
 #include "scenarios/loader/structure.hpp"
 #include "scenarios/matcher_text.hpp"
 
@@ -51,7 +52,11 @@ Value parameters_in(const EffectKind& kind, const Node& node) {
     const auto* value = node.find(parameter.key.name);
     if (value == nullptr || value->kind == Node::Kind::null) continue;
     auto& into = parameters[parameter.key.name] = scenarios::loading::to_value(*value);
-    if (parameter.key.form.kind == scenarios::Form::Kind::text) into = value->text;
+    const auto& form = parameter.key.form;
+    if (form.kind == scenarios::Form::Kind::text) into = value->text;
+    if (form.kind != scenarios::Form::Kind::list || form.parts[0].kind != scenarios::Form::Kind::text) continue;
+    for (std::size_t i = 0; i < value->items.size() && into.is_array(); ++i)
+      if (value->items[i].is_scalar()) into[i] = value->items[i].text;
   }
   return parameters;
 }
@@ -77,53 +82,82 @@ std::vector<Fault> FaultReader::read(const Node* list, const std::string& path) 
   std::vector<Fault> faults;
   if (list == nullptr || !list->is_list()) return faults;
   for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const auto& node = list->items[i];
     const auto place = path + "[" + std::to_string(i) + "]";
-    auto fault = read_one(list->items[i], place);
-    if (!fault) continue;
-    if (fault->id.empty()) fault->id = free_id(faults, word_of(list->items[i].find("type")));
-    const bool taken = !fault->id.empty() &&
-                       std::any_of(faults.begin(), faults.end(), [&](const Fault& one) { return one.id == fault->id; });
-    if (taken)
-      notes_.error(*list->items[i].find("id"), place + ".id: \"" + fault->id + "\" is taken in this list");
-    else
-      faults.push_back(std::move(*fault));
+    const auto* kind = effect_kind(word_of(node.find("type")));
+    if (kind == nullptr || kind->since > context_.schema_version || !on_transport(*kind, node, place)) continue;
+    auto id = word_of(node.find("id"));
+    if (id.empty()) id = free_id(faults, kind->name);
+    if (std::any_of(faults.begin(), faults.end(), [&](const Fault& one) { return one.id == id; })) {
+      notes_.error(*node.find("id"), place + ".id: \"" + id + "\" is taken in this list");
+      continue;
+    }
+    auto made = kind->make != nullptr ? read_one(*kind, node, place, id) : read_dns(*kind, node, place, id);
+    for (auto& fault : made) faults.push_back(std::move(fault));
   }
   return faults;
 }
 
-std::optional<Fault> FaultReader::read_one(const Node& node, const std::string& path) {
-  const auto* kind = effect_kind(word_of(node.find("type")));
-  if (kind == nullptr || kind->since > context_.schema_version || !on_transport(*kind, node, path)) return std::nullopt;
-  // A malformed value has been reported, with its place; what the effect says of it is not needed.
-  auto parameters = parameters_in(*kind, node);
-  if (kind->has_probability) parameters.erase("probability");
-  auto effect = effect_from(kind->name, parameters);
+/// None: it is wrong, which has been said.
+std::vector<Fault> FaultReader::read_one(const EffectKind& kind, const Node& node, const std::string& path,
+                                         const std::string& id) {
+  auto parameters = parameters_in(kind, node);
+  if (kind.has_probability) parameters.erase("probability");
+  auto effect = effect_from(kind.name, parameters);
   if (!effect) {
-    const auto& message = effect.error().message;
-    if (const auto wrong = contradiction(parameters))
-      complain(node, path, *wrong);
-    else if (const std::string own = kind->name + ": "; kind->make == nullptr && message.starts_with(own))
-      notes_.error(*node.find("type"), path + ".type: " + message.substr(own.size()));
-    return std::nullopt;
+    // A malformed value has been reported, with its place; what the effect says of it is not needed.
+    if (const auto wrong = contradiction(parameters)) complain(node, path, *wrong);
+    return {};
   }
   Fault fault;
   fault.effect = std::move(*effect);
-  fault.id = word_of(node.find("id"));
+  fault.id = id;
   const auto flow = word_of(node.find("flow"));
   fault.selector.flow = flow == "to-upstream" ? Flow::to_upstream : flow == "to-client" ? Flow::to_client : Flow::both;
   read_selector(node.find("select"), fault.selector);
-  read_probability(*kind, node, path, fault.selector);
-  settle_first_version(*kind, fault);
+  read_probability(kind, node, path, fault.selector);
+  settle_first_version(kind, fault);
+  if (!accepted(fault, node, path)) return {};
+  return {std::move(fault)};
+}
+
+std::vector<Fault> FaultReader::read_dns(const EffectKind& kind, const Node& node, const std::string& path,
+                                         const std::string& id) {
+  const auto* select = node.find("select");
+  if (select != nullptr && select->is_map())
+    for (const auto& key : select->keys)
+      if (key.text != "connections" && key.text != "peers") {
+        notes_.error(key, path + ".select." + key.text +
+                              ": dns has occurrences and a probability of its own; connections and peers can select");
+        return {};
+      }
+  const auto parameters = parameters_in(kind, node);
+  if (bad_parameters(kind, parameters)) {
+    if (const auto wrong = contradiction(parameters)) complain(node, path, *wrong);
+    return {};
+  }
+  auto faults = dns_faults_from(parameters, context_.schema_version, context_.transport, id);
+  if (!faults) {
+    complain(node, path, faults.error().message);
+    return {};
+  }
+  for (auto& fault : *faults) {
+    read_selector(select, fault.selector);
+    if (!accepted(fault, node, path)) return {};
+  }
+  return std::move(*faults);
+}
+
+/// Whether the engine takes it. What it says otherwise is "faults[0] (latency) selector.bytes: ...".
+bool FaultReader::accepted(const Fault& fault, const Node& node, const std::string& path) {
   FaultSet alone;
   alone.faults.push_back(fault);
-  if (const auto good = checked(alone, context_.transport); !good) {
-    // "faults[0] (latency) selector.bytes: ..."
-    const auto& message = good.error().message;
-    const auto at = message.find(") ");
-    complain(node, path, at == std::string::npos ? message : message.substr(at + 2));
-    return std::nullopt;
-  }
-  return fault;
+  const auto good = checked(alone, context_.transport);
+  if (good) return true;
+  const auto& message = good.error().message;
+  const auto at = message.find(") ");
+  complain(node, path, at == std::string::npos ? message : message.substr(at + 2));
+  return false;
 }
 
 bool FaultReader::on_transport(const EffectKind& kind, const Node& node, const std::string& path) {
@@ -178,6 +212,8 @@ void FaultReader::read_probability(const EffectKind& kind, const Node& node, con
 void FaultReader::complain(const Node& node, const std::string& path, const std::string& complaint) {
   auto [field, rest] = split_complaint(complaint);
   if (field == "selector.flow") field = "flow";
+  if (field == "delay") field = node.find("distribution") != nullptr ? "distribution" : "delay_ms";
+  if (field == "cap") field = "cap_ms";
   if (field.starts_with("selector")) field.replace(0, std::string("selector").size(), "select");
   notes_.error(node_at(node, field), path + (field.empty() ? "" : "." + field) + ": " + rest);
 }

@@ -25,7 +25,11 @@ class FaultReader {
 
  private:
   using Node = scenarios::loading::Node;
-  std::optional<proxy::Fault> read_one(const Node& node, const std::string& path);
+  std::vector<proxy::Fault> read_one(const EffectKind& kind, const Node& node, const std::string& path,
+                                     const std::string& id);
+  std::vector<proxy::Fault> read_dns(const EffectKind& kind, const Node& node, const std::string& path,
+                                     const std::string& id);
+  bool accepted(const proxy::Fault& fault, const Node& node, const std::string& path);
   bool on_transport(const EffectKind& kind, const Node& node, const std::string& path);
   void settle_first_version(const EffectKind& kind, proxy::Fault& fault) const;
   void read_selector(const Node* node, proxy::Selector& selector) const;

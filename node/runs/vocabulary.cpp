@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "node/runs/dns_effect.hpp"
 #include "node/runs/effects.hpp"
 #include "node/runs/span.hpp"
 #include "scenarios/json_schema.hpp"
@@ -67,6 +68,7 @@ Shape fault_shape_of(int version, const EffectKind& kind) {
     if (parameter.since > version) continue;
     auto key = parameter.key;
     key.form = form_in(version, std::move(key.form));
+    if (kind.make == nullptr && key.name == "case") key.form.words = dns_case_words(version);
     shape.keys.push_back(std::move(key));
   }
   if (version > 1) {
@@ -76,15 +78,6 @@ Shape fault_shape_of(int version, const EffectKind& kind) {
     shape.keys.push_back({"select", shape_named("selector"), "whom and what it strikes", false, "everything"});
   }
   return shape;
-}
-
-Shape ordinals_shape() {
-  return {"ordinals",
-          "Ordinals",
-          "Numbers from 1: `first`, `first + every`, and so on up to `last`.",
-          {{"first", count_form(1), "the first", false, "1"},
-           {"last", count_form(1), "the last", false, "no end"},
-           {"every", count_form(1), "the distance", false, "1"}}};
 }
 
 std::vector<Shape> selector_shapes() {
@@ -101,7 +94,6 @@ std::vector<Shape> selector_shapes() {
         {"draw", one_of_words("way to draw", {"natural", "connection", "each-chunk"}),
          "once for each connection and direction, or for every chunk or datagram", false,
          "for each chunk with jitter, corrupt, slice, duplicate and reorder, else for each connection"}}},
-      ordinals_shape(),
       {"byte range",
        "A byte range",
        "",
