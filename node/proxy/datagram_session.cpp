@@ -133,7 +133,8 @@ void DatagramSession::pass(Direction direction, std::string_view bytes) {
     link_.discard(ordinal_, direction, bytes.size(), "the link's memory is used up");
     return;
   }
-  one.chain->push(std::string(bytes), worker_.now());
+  // It came just now, and not when the round began: other sockets may have been served for long since then.
+  one.chain->push(std::string(bytes), worker_.refresh());
   deliver(direction);
   if (!over_) arm_timer();
 }
