@@ -9,19 +9,15 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "tests/support/folder.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
 
 class JournalFileTest : public testing::Test {
  protected:
-  JournalFileTest() {
-    std::string name = std::filesystem::temp_directory_path() / "leafcutter-journal.XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~JournalFileTest() override { std::filesystem::remove_all(folder_); }
-  std::filesystem::path folder_;
+  tests::Folder own_;
+  const std::filesystem::path folder_ = own_.path();
 };
 
 TEST_F(JournalFileTest, TheFirstLineComesFirstWhateverWasAppendedBefore) {
