@@ -24,7 +24,7 @@ namespace {
 using base::UniqueFd;
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t block = 256 << 10;
-constexpr double longest_echo_s = 1;
+constexpr double longest_echo_s = 0.2;
 
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);

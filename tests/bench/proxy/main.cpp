@@ -17,8 +17,11 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "load.hpp"
@@ -130,39 +133,47 @@ double median(std::vector<double> values) {
 }
 
 void measure_bulk(Contender& one) {
-  constexpr std::uint64_t bytes = 1 << 30;
+  constexpr std::uint64_t bytes = 512 << 20;
   const auto before = cpu_ms(one.pid);
   one.bulk.push_back(bench::bulk_megabytes_per_second(one.port, bytes));
   one.bulk_cpu.push_back((cpu_ms(one.pid) - before) / (static_cast<double>(bytes) / 1e9));
 }
 
-constexpr int connection_turns = 5;
+constexpr int bulk_turns = 3, connection_turns = 5, echo_turns = 15, echoes_a_turn = 300;
 
-/// In short turns, like echoes; the processor's time of all of them, since it is counted in ticks.
-void measure_connections(std::vector<Contender>& contenders) {
-  constexpr double seconds = 0.3;
-  std::vector<double> cpu(contenders.size()), count(contenders.size());
-  for (int turn = 0; turn < connection_turns; ++turn)
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-      auto& one = contenders[i];
-      const auto before = cpu_ms(one.pid);
-      one.connections.push_back(bench::connections_per_second(one.port, 8, seconds));
-      cpu[i] += cpu_ms(one.pid) - before;
-      count[i] += one.connections.back() * seconds;
-    }
-  for (std::size_t i = 0; i < contenders.size(); ++i)
-    contenders[i].connection_cpu.push_back(cpu[i] * 1000 / std::max(count[i], 1.0));
+/// Everybody once, in another order each time: what one leaves behind (ports in TIME_WAIT, a warm cache) meets all.
+void in_turn(std::vector<Contender>& contenders, std::mt19937& order, const std::function<void(Contender&)>& measure) {
+  std::vector<Contender*> all;
+  for (auto& one : contenders) all.push_back(&one);
+  std::shuffle(all.begin(), all.end(), order);
+  for (auto* one : all) measure(*one);
 }
 
-constexpr int echo_turns = 15, echoes_a_turn = 300;
+/// In short turns, like echoes: a busy machine is another one a second later. The processor's time of all of them,
+/// since it is counted in ticks.
+void measure_connections(std::vector<Contender>& contenders, std::mt19937& order) {
+  constexpr double seconds = 0.3;
+  std::map<std::string, std::pair<double, double>> sums;
+  for (int turn = 0; turn < connection_turns; ++turn)
+    in_turn(contenders, order, [&](Contender& one) {
+      const auto before = cpu_ms(one.pid);
+      one.connections.push_back(bench::connections_per_second(one.port, 8, seconds));
+      auto& [cpu, count] = sums[one.name];
+      cpu += cpu_ms(one.pid) - before;
+      count += one.connections.back() * seconds;
+    });
+  for (auto& one : contenders)
+    one.connection_cpu.push_back(sums[one.name].first * 1000 / std::max(sums[one.name].second, 1.0));
+}
 
 void run(std::vector<Contender>& contenders, int rounds) {
+  std::mt19937 order;
   for (int round = 0; round < rounds; ++round) {
-    for (auto& one : contenders) measure_bulk(one);
-    measure_connections(contenders);
-    // In short turns: a busy machine is another one a second later.
+    for (int turn = 0; turn < bulk_turns; ++turn) in_turn(contenders, order, measure_bulk);
+    measure_connections(contenders, order);
     for (int turn = 0; turn < echo_turns; ++turn)
-      for (auto& one : contenders) one.echo.push_back(bench::echo_median_us(one.port, echoes_a_turn));
+      in_turn(contenders, order,
+              [](Contender& one) { one.echo.push_back(bench::echo_median_us(one.port, echoes_a_turn)); });
   }
 }
 
@@ -205,10 +216,11 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
   char pattern[] = "/tmp/bench_proxy.XXXXXX";
   const fs::path scratch = ::mkdtemp(pattern);
-  const auto upstream = bench::serve_upstream();
-  std::vector<Contender> contenders{{"no proxy", upstream, -1}};
+  // Each has an upstream of its own, so that nobody looks for a free port among the others' that are in TIME_WAIT.
+  std::vector<Contender> contenders{{"no proxy", bench::serve_upstream(), -1}};
   for (const auto& mode : bench::our_modes()) {
     Contender ours{mode, bench::free_port()};
+    const auto upstream = bench::serve_upstream();
     ours.pid = spawn([&] { bench::serve_ours(mode, ours.port, upstream); });
     contenders.push_back(ours);
   }
@@ -220,7 +232,7 @@ int main(int argc, char** argv) {
   }
   for (const auto& [name, command] : commands) {
     Contender peer{name, bench::free_port()};
-    const auto listen = std::to_string(peer.port), up = std::to_string(upstream);
+    const auto listen = std::to_string(peer.port), up = std::to_string(bench::serve_upstream());
     for (const auto* file : {"haproxy.cfg", "nginx.conf"})
       if (command.find(file) != std::string::npos) {
         std::ifstream in(scratch / file);

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <thread>
 
 #include "node/proxy/engine.hpp"
 
@@ -20,6 +22,7 @@ std::vector<std::string> our_modes() { return {plain, copying, delayed, limited}
 void serve_ours(const std::string& mode, std::uint16_t listen, std::uint16_t upstream) {
   proxy::EngineOptions options;
   options.splice = mode != copying;
+  options.threads = std::max(1U, std::thread::hardware_concurrency());  // as haproxy and nginx have them
   auto engine = proxy::Engine::start(options);
   if (!engine) ::_exit(2);
   proxy::LinkConfig link;
