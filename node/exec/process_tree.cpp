@@ -98,8 +98,10 @@ unsigned stop_below(pid_t root) {
 }
 
 void continue_below(pid_t root) {
+  // Also those that do not stand still: a task whose call waits for an answer stops only when it has one, and the
+  // signal to stop must not be left for that moment.
   for (const auto& process : processes_below(root))
-    if (stands_still(process.state)) signal_process(process, SIGCONT);
+    if (!ended(process.state)) signal_process(process, SIGCONT);
 }
 
 bool end_children(std::chrono::milliseconds within, const std::function<void(pid_t, int status)>& told) {

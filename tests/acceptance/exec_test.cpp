@@ -332,6 +332,17 @@ TEST(Exec, ACallIsHeldUntilItsEvent) {
   EXPECT_GE(undone[0]["at_ns"].get<long long>() - fired[0]["at_ns"].get<long long>(), 250'000'000);
 }
 
+/// The writer of b waits for its answer while the writer of a has everything stopped: it has the signal to stop and
+/// cannot follow it yet. Then it has a pause of its own, within the other's or after it.
+TEST(Exec, WhoWaitsForAnAnswerWhileEverythingStandsStillGoesOnWithTheOthers) {
+  const Folder folder;
+  const auto outcome =
+      shell(folder, rules({"write=pause-at:300ms path=a", "write=delay:100ms path=b", "write=pause-at:50ms path=b"}),
+            "(echo x > a) & (echo y > b) & wait; cat a b");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "x\ny\n");
+}
+
 TEST(Exec, WhatTheKernelDecidesIsSaidToBeUncounted) {
   const Folder folder;
   const auto outcome = exec(folder, rules({"fsync=EDQUOT uncounted"}),
