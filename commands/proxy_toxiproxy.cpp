@@ -106,7 +106,7 @@ int run_toxiproxy(const ToxiproxyOptions& options) {
   }
   auto& service = *started;
   const auto line = started_line(*service, seed);
-  if (journal) journal->append(line);
+  if (journal) journal->begin(line);
   const bool said = print(options.records ? line : started_text(*service, seed));
   while (said && !interrupts.wait(journal_interval))
     if (journal) journal->flush();

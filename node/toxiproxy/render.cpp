@@ -7,7 +7,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-std::string text_of(const Ordered& json) { return json.dump(-1, ' ', false, Ordered::error_handler_t::replace); }
+std::string dump_text(const Ordered& json) { return json.dump(-1, ' ', false, Ordered::error_handler_t::replace); }
 
 /// 1, not 1.0.
 Ordered json_number(double number) {
@@ -63,18 +63,18 @@ Ordered json_value(const Proxy& proxy) {
 
 }  // namespace
 
-std::string json_of(const Toxic& toxic) { return text_of(json_value(toxic)); }
-std::string json_of_toxics(const Proxy& proxy) { return text_of(json_toxics(proxy)); }
-std::string json_of(const Proxy& proxy) { return text_of(json_value(proxy)); }
+std::string json_of(const Toxic& toxic) { return dump_text(json_value(toxic)); }
+std::string json_of_toxics(const Proxy& proxy) { return dump_text(json_toxics(proxy)); }
+std::string json_of(const Proxy& proxy) { return dump_text(json_value(proxy)); }
 
 std::string json_of(const std::map<std::string, Proxy>& proxies) {
   Ordered json = Ordered::object();
   for (const auto& [name, proxy] : proxies) json[name] = json_value(proxy);
-  return text_of(json);
+  return dump_text(json);
 }
 
 std::string json_of_error(const std::string& message, unsigned status) {
-  return text_of({{"error", message}, {"status", status}});
+  return dump_text({{"error", message}, {"status", status}});
 }
 
 std::string json_of_populated(const std::vector<const Proxy*>& proxies, const std::string& error, unsigned status) {
@@ -86,7 +86,7 @@ std::string json_of_populated(const std::vector<const Proxy*>& proxies, const st
     json["proxies"] = nullptr;
   else
     json["proxies"] = std::move(list);
-  return text_of(json);
+  return dump_text(json);
 }
 
 }  // namespace leafcutter::node::toxiproxy

@@ -36,7 +36,7 @@ std::string http_date() {
   return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc)};
 }
 
-std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
+std::string string_of(beast::string_view text) { return {text.data(), text.size()}; }
 
 /// The status for bytes that are no request of ours; 0: nobody is left to be told.
 unsigned status_of_bad_request(const error_code& error) {
@@ -99,8 +99,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void answer() {
     const auto message = parser_->release();
-    HttpRequest request{text_of(message.method_string()), text_of(message.target()),
-                        text_of(message[http::field::user_agent]), text_of(message[http::field::authorization]),
+    HttpRequest request{string_of(message.method_string()), string_of(message.target()),
+                        string_of(message[http::field::user_agent]), string_of(message[http::field::authorization]),
                         message.body()};
     HttpReply reply;
     try {

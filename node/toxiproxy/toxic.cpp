@@ -19,54 +19,54 @@ constexpr std::int64_t most_slice = 1 << 30;
 constexpr std::int64_t bytes_of_kilobyte = 1000;
 constexpr bool our_addition = true;
 
-std::int64_t value(const Toxic& toxic, const std::string& name) {
+std::int64_t attribute_value(const Toxic& toxic, const std::string& name) {
   const auto found = toxic.attributes.find(name);
   return found == toxic.attributes.end() ? 0 : found->second;
 }
 
 std::optional<proxy::Effect> latency_effect(const Toxic& toxic) {
   proxy::Latency latency;
-  latency.time = proxy::FixedTime{milliseconds(value(toxic, "latency"))};
-  latency.spread = milliseconds(value(toxic, "jitter"));
+  latency.time = proxy::FixedTime{milliseconds(attribute_value(toxic, "latency"))};
+  latency.spread = milliseconds(attribute_value(toxic, "jitter"));
   return latency;
 }
 
 std::optional<proxy::Effect> bandwidth_effect(const Toxic& toxic) {
   proxy::Bandwidth bandwidth;
-  bandwidth.bytes_per_second = static_cast<std::uint64_t>(value(toxic, "rate") * bytes_of_kilobyte);
-  if (value(toxic, "shared") != 0) bandwidth.scope = proxy::Bandwidth::Scope::link;
+  bandwidth.bytes_per_second = static_cast<std::uint64_t>(attribute_value(toxic, "rate") * bytes_of_kilobyte);
+  if (attribute_value(toxic, "shared") != 0) bandwidth.scope = proxy::Bandwidth::Scope::link;
   return bandwidth;
 }
 
 std::optional<proxy::Effect> slow_close_effect(const Toxic& toxic) {
-  return proxy::SlowClose{milliseconds(value(toxic, "delay"))};
+  return proxy::SlowClose{milliseconds(attribute_value(toxic, "delay"))};
 }
 
 std::optional<proxy::Effect> timeout_effect(const Toxic& toxic) {
   proxy::Blackhole hole{proxy::Blackhole::Mode::drop};
   hole.close_when_removed = true;
-  if (const auto after = value(toxic, "timeout"); after > 0) hole.close_after = milliseconds(after);
+  if (const auto after = attribute_value(toxic, "timeout"); after > 0) hole.close_after = milliseconds(after);
   return hole;
 }
 
 std::optional<proxy::Effect> reset_peer_effect(const Toxic& toxic) {
-  return proxy::Reset{proxy::Side::both, milliseconds(value(toxic, "timeout"))};
+  return proxy::Reset{proxy::Side::both, milliseconds(attribute_value(toxic, "timeout"))};
 }
 
 /// Of a variation that leaves no size, as much as leaves a byte.
 std::optional<proxy::Effect> slicer_effect(const Toxic& toxic) {
-  const auto average = value(toxic, "average_size");
+  const auto average = attribute_value(toxic, "average_size");
   if (average == 0) return std::nullopt;
   proxy::Slice slice;
   slice.average_bytes = static_cast<std::size_t>(average);
-  slice.variation_bytes = static_cast<std::size_t>(std::min(value(toxic, "size_variation"), average - 1));
-  slice.pause = microseconds(value(toxic, "delay"));
+  slice.variation_bytes = static_cast<std::size_t>(std::min(attribute_value(toxic, "size_variation"), average - 1));
+  slice.pause = microseconds(attribute_value(toxic, "delay"));
   return slice;
 }
 
 std::optional<proxy::Effect> limit_data_effect(const Toxic& toxic) {
   proxy::Cut cut;
-  cut.after_bytes = static_cast<std::uint64_t>(value(toxic, "bytes"));
+  cut.after_bytes = static_cast<std::uint64_t>(attribute_value(toxic, "bytes"));
   return cut;
 }
 
