@@ -24,6 +24,7 @@ std::string_view type_name(Type type) {
     case Type::event: return "event pattern";
     case Type::word: return "word";
     case Type::decimal: return "number";
+    case Type::names: return "services";
   }
   return "?";
 }
@@ -116,6 +117,11 @@ base::Status check_param(const FaultKind& kind, const FaultParameter& parameter,
       return base::ok();
     case Type::word: return check_word(where, parameter, value);
     case Type::decimal: return check_decimal(where, parameter, value);
+    case Type::names:
+      if (!value.is_array() || value.empty() ||
+          !std::all_of(value.begin(), value.end(), [](const Value& one) { return one.is_string(); }))
+        return bad(where + "expected a list of services");
+      return base::ok();
   }
   return base::ok();
 }

@@ -27,6 +27,7 @@ struct FaultParameter {
     event,            ///< an event pattern: "reply from=shop status=201"
     word,             ///< one of `words`
     decimal,          ///< "0.25", as text; least..most millionths
+    names,            ///< a list of services (and the workload); not written as a parameter: the target says them
   } type = Type::count;
   bool required = true;
   std::string about;
@@ -44,6 +45,9 @@ struct FaultKind {
   /// Strikes the bytes of a connection whatever they mean, also where requests can be told apart; carried out by the
   /// network fault engine (node/proxy).
   bool stream = false;
+  bool connections = true;                ///< link: exists on ports of tcp and http
+  bool datagrams = false;                 ///< link: exists on ports of udp
+  bool between = false;                   ///< link: strikes whatever passes between two sets of services
   bool kills = false;                     ///< the service dies (and its restart policy decides what follows)
   bool lasting = false;                   ///< from its visit of the site on, to the leaf's end
   bool needs_image = false;               ///< what was synced must be known: see node/syscalls/durable_image.hpp

@@ -106,7 +106,8 @@ std::vector<FaultKind> whole_kinds() {
       {.name = "blackhole",
        .mechanism = Mechanism::link,
        .about = "Nothing passes on the connection any more, in either direction, and nobody is told.",
-       .operations = {"request", "connect"},
+       .operations = {"request", "connect", "session"},
+       .datagrams = true,
        .parameters =
            {{.name = "mode",
              .type = Type::word,
@@ -123,7 +124,8 @@ std::vector<FaultKind> whole_kinds() {
       {.name = "latency",
        .mechanism = Mechanism::link,
        .about = "The request reaches the service later.",
-       .operations = {"request", "connect"},
+       .operations = {"request", "connect", "session"},
+       .datagrams = true,
        .parameters =
            {time_parameter("for", true, "how much later, from its arrival"),
             {.name = "distribution",
@@ -174,8 +176,9 @@ std::vector<FaultKind> byte_kinds() {
       {.name = "bandwidth",
        .mechanism = Mechanism::link,
        .about = "The bytes take the time that they need at a rate.",
-       .operations = {"connect"},
+       .operations = {"connect", "session"},
        .stream = true,
+       .datagrams = true,
        .lasting = true,
        .parameters = {{.name = "bytes-per-second", .type = Type::count, .about = "the rate", .most = most_rate},
                       bytes_parameter("burst", false, "bytes that pass at once after idle time; 0 when not given"),
@@ -193,8 +196,9 @@ std::vector<FaultKind> byte_kinds() {
       {.name = "jitter",
        .mechanism = Mechanism::link,
        .about = "Every piece of the stream arrives later by another time, in order.",
-       .operations = {"connect"},
+       .operations = {"connect", "session"},
        .stream = true,
+       .datagrams = true,
        .lasting = true,
        .parameters = {time_parameter("up-to", true, "the longest delay; every time up to it is as likely"),
                       time_parameter("from", false, "the shortest delay; none when not given"), flow_parameter("both")},
@@ -229,8 +233,9 @@ std::vector<FaultKind> byte_kinds() {
       {.name = "truncate",
        .mechanism = Mechanism::link,
        .about = "The first bytes get through, the rest is lost, and the connection stays open.",
-       .operations = {"connect"},
+       .operations = {"connect", "session"},
        .stream = true,
+       .datagrams = true,
        .parameters = {bytes_parameter("keep", true, "how many bytes get through"), one_way_parameter()},
        .evidence = "connection number, direction, offset and number of the first bytes that were lost",
        .undo = "with the connection",
@@ -239,8 +244,9 @@ std::vector<FaultKind> byte_kinds() {
       {.name = "flip-bit",
        .mechanism = Mechanism::link,
        .about = "One bit of the stream arrives inverted.",
-       .operations = {"connect"},
+       .operations = {"connect", "session"},
        .stream = true,
+       .datagrams = true,
        .parameters = {bytes_parameter("offset", true, "which byte of the stream, from 0"),
                       {.name = "bit",
                        .type = Type::count,
@@ -342,6 +348,130 @@ std::vector<FaultKind> connection_kinds() {
   };
 }
 
+FaultParameter nth_parameter() {
+  return {.name = "nth",
+          .type = Type::count,
+          .required = false,
+          .about = "only this datagram of the session, counted in each direction from 1; all when not given",
+          .least = 1,
+          .most = 1'000'000'000};
+}
+
+FaultParameter probability_parameter(const std::string& name, bool required, const std::string& about) {
+  return {.name = name,
+          .type = Type::decimal,
+          .required = required,
+          .about = about,
+          .least = name == "probability" ? 1u : 0u,
+          .most = 1'000'000};
+}
+
+/// A row of what exists on UDP alone.
+FaultKind datagram_kind(const std::string& name, const std::string& about, std::vector<FaultParameter> parameters,
+                        bool lasting) {
+  parameters.push_back(flow_parameter("both"));
+  return {.name = name,
+          .mechanism = Mechanism::link,
+          .about = about,
+          .operations = {"session"},
+          .stream = true,
+          .connections = false,
+          .datagrams = true,
+          .lasting = lasting,
+          .parameters = std::move(parameters),
+          .evidence = "session number, direction, which datagram, its bytes",
+          .undo = lasting ? "with the leaf" : "with the session, or the leaf",
+          .capability = "network-namespace",
+          .complexity = 4};
+}
+
+std::vector<FaultKind> datagram_kinds() {
+  return {
+      datagram_kind("lose-datagram", "One datagram of the session is lost.",
+                    {{.name = "nth",
+                      .type = Type::count,
+                      .required = false,
+                      .about = "which, counted in each direction from 1; 1 when not given",
+                      .least = 1,
+                      .most = 1'000'000'000}},
+                    false),
+      datagram_kind("loss", "Datagrams are lost, each with a probability, in this session and later ones.",
+                    {probability_parameter("probability", true, "of each datagram")}, true),
+      datagram_kind(
+          "burst-loss",
+          "Datagrams are lost in bursts (Gilbert-Elliott: a chain of a good and a bad state), in this session and "
+          "later "
+          "ones.",
+          {probability_parameter("good-to-bad", true, "probability of a change, at each datagram"),
+           probability_parameter("bad-to-good", true, "probability of a change back"),
+           probability_parameter("loss-when-bad", false, "probability of loss in the bad state; 1 when not given"),
+           probability_parameter("loss-when-good", false, "in the good one; 0 when not given")},
+          true),
+      datagram_kind("duplicate", "Datagrams arrive more than once.",
+                    {{.name = "copies",
+                      .type = Type::count,
+                      .required = false,
+                      .about = "beyond the original; 1 when not given",
+                      .least = 1,
+                      .most = 16},
+                     probability_parameter("probability", false, "of each datagram; 1 when not given"),
+                     nth_parameter()},
+                    false),
+      datagram_kind(
+          "reorder", "Datagrams are overtaken by later ones.",
+          {{.name = "gap",
+            .type = Type::count,
+            .required = false,
+            .about = "by how many; 1 when not given",
+            .least = 1,
+            .most = 1024},
+           time_parameter("at-most", false, "how long one is held back when no other follows; 100ms when not given"),
+           probability_parameter("probability", false, "of each datagram; 1 when not given"),
+           nth_parameter()},
+          false),
+  };
+}
+
+FaultKind partition_kind() {
+  const auto side = [](const std::string& name, const std::string& about) {
+    return FaultParameter{.name = name, .type = Type::names, .about = about};
+  };
+  const auto event = [](const std::string& name, const std::string& about) {
+    return FaultParameter{.name = name, .type = Type::event, .required = false, .about = about};
+  };
+  return {
+      .name = "partition",
+      .mechanism = Mechanism::link,
+      .about =
+          "Nothing passes between two sets of services for a time: open connections stall and go on when it heals, "
+          "new ones hang until then, datagrams are lost.",
+      .operations = {"step", "connect"},
+      .datagrams = true,
+      .between = true,
+      .parameters = {time_parameter("for", true, "how long; with `until`: at most"),
+                     {.name = "flow",
+                      .type = Type::word,
+                      .required = false,
+                      .about = "both ways (when not given), or only what the first set (`between`) sends to the second "
+                               "(`and`), or only what that sends back; opening a connection needs both",
+                      .words = {"both", "to-second", "to-first"}},
+                     event("until", "the event that heals it"),
+                     event("after", "the event after which it begins"),
+                     {.name = "at",
+                      .type = Type::word,
+                      .required = false,
+                      .about =
+                          "where it begins: just before a step of the workload (when not given), or when a connection "
+                          "is opened across",
+                      .words = {"step", "connect"}},
+                     side("between", "the first set: said by `on`"),
+                     side("and", "the second set: said by `on`")},
+      .evidence = "the links across, how many connections were open, what it met first",
+      .undo = "when it has healed: every link is looked at; how much was held back is said",
+      .capability = "network-namespace",
+      .complexity = 4};
+}
+
 }  // namespace
 
 std::string links_section() {
@@ -359,6 +489,14 @@ std::string links_section() {
          "none of them.\n"
          "- **The same plan draws the same.** Whatever is drawn (a latency, say) is a function of the fault, its link "
          "and the connection's number.\n"
+         "- **Datagrams.** On a port with `protocol: udp` a session is what one socket of the caller sends and hears: "
+         "faults "
+         "strike the n-th session. `flip-bit` and\n  `truncate` strike each of its datagrams.\n"
+         "- **Partitions** are between sets of services: `on: { between: [shop, cache], and: db }`. A connection that "
+         "is open stalls "
+         "and loses nothing; what is dialled gets no\n  answer, and the caller's kernel tries again after it has "
+         "healed (it waits a "
+         "second before it does); datagrams are lost. A partition that meets nothing did not\n  fire.\n"
          "- **A connection that is not struck pays nothing**: it does not pass through the engine that does this to "
          "bytes.\n"
          "- **Seen from HTTP.** Requests are read on the caller's side of these faults: a `request` event says what "
@@ -368,7 +506,8 @@ std::string links_section() {
 
 std::vector<FaultKind> link_fault_kinds() {
   auto all = whole_kinds();
-  for (auto&& rows : {byte_kinds(), connection_kinds()}) all.insert(all.end(), rows.begin(), rows.end());
+  for (auto&& rows : {byte_kinds(), connection_kinds(), datagram_kinds(), {partition_kind()}})
+    all.insert(all.end(), rows.begin(), rows.end());
   return all;
 }
 

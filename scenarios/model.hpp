@@ -22,7 +22,7 @@ using std::chrono::nanoseconds;
 /// The one lane that is not a service: the steps of the workload.
 inline constexpr const char* workload_lane = "workload";
 
-enum class Protocol { tcp, http };
+enum class Protocol { tcp, http, udp };
 
 struct Port {
   std::string name;
@@ -72,6 +72,7 @@ struct Link {
   std::uint16_t number = 0;
   bool only_port = true;  ///< `to` has no other port, so the id needs no port name
 
+  bool is_datagrams() const { return protocol == Protocol::udp; }
   std::string id() const;  ///< "shop -> broker", or "shop -> broker:admin" where `to` has several ports
 };
 

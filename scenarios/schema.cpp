@@ -100,7 +100,9 @@ std::vector<Shape> service_shapes() {
        "A port",
        "",
        {{"port", integer(1, 65535), "its number", true},
-        {"protocol", word("protocol", {"tcp", "http"}), "`http`: requests and replies are events and can be struck",
+        {"protocol", word("protocol", {"tcp", "http", "udp"}),
+         "`http`: requests and replies are events and can be struck; `udp`: datagrams, in sessions, one a client "
+         "socket",
          false, "tcp"}}},
       {"data",
        "Data",
@@ -237,6 +239,7 @@ Form parameter_form(const FaultParameter& parameter) {
     case FaultParameter::Type::count: return integer(parameter.least, parameter.most);
     case FaultParameter::Type::word: return word(parameter.name, parameter.words);
     case FaultParameter::Type::decimal:
+    case FaultParameter::Type::names:
     case FaultParameter::Type::signed_duration:
     case FaultParameter::Type::event: return text();
   }
@@ -267,7 +270,8 @@ std::vector<Shape> fault_parameter_shapes() {
     if (kind.parameters.size() < 2) continue;
     Shape shape{parameters_shape(kind), "Parameters of " + kind.name, "", {}};
     for (const auto& parameter : kind.parameters)
-      shape.keys.push_back({parameter.name, parameter_form(parameter), parameter.about, parameter.required});
+      if (parameter.type != FaultParameter::Type::names)
+        shape.keys.push_back({parameter.name, parameter_form(parameter), parameter.about, parameter.required});
     shapes.push_back(std::move(shape));
   }
   return shapes;
@@ -294,7 +298,7 @@ std::vector<Shape> explore_shapes() {
        "Faults of a service or a link",
        "`syscalls`, `process` and `dns` strike services, `network` strikes links. `leafcutter faults` lists every kind.",
        {{"on", either({name(), list(either({name(), of_shape("target")}), 1), of_shape("target")}),
-         "a service, a link, or a list of them", true},
+         "a service, a link, what is between sets of services, or a list of them", true},
         {"syscalls", of_shape("syscall faults"), "at the system calls of a service"},
         {"network", fault_list(Mechanism::link, "network fault"),
          "kinds of link fault: a name, or `{ name: parameter }`"},
@@ -307,7 +311,13 @@ std::vector<Shape> explore_shapes() {
          "[Faults](faults.md). Write them in quotes"}},
        {},
        {"syscalls", "network", "process", "dns", "rules"}},
-      {"target", "A link as target", "", {{"link", text(), "`caller -> service` or `caller -> service:port`", true}}},
+      {"target",
+       "A link as target",
+       "`link`, or `between` with `and`.",
+       {{"link", text(), "`caller -> service` or `caller -> service:port`"},
+        {"between", either({name(), list(name(), 1)}), "services (or `workload`) on one side of a partition"},
+        {"and", either({name(), list(name(), 1)}), "those on the other side", false, "", {"between"}}},
+       {"link", "between"}},
       {"syscall faults",
        "Syscall faults",
        "",

@@ -30,6 +30,8 @@ struct LeafContext {
   std::uint64_t log_lines_dropped = 0;
   /// Ends the leaf as INFRA: a reason's name and what was found. From any thread; the first one counts.
   std::function<void(const std::string& reason, const std::string& detail)> fail;
+  /// Begins a partition of the plan's, which says in its evidence when; in force when it returns. Not on `io`'s thread.
+  std::function<void(const SiteBook::Strike& strike, const Value& when)> part;
 };
 
 /// For every service `${shop.host}`, `${shop.data}`, `${shop.port}` (when it has one), `${shop.port.NAME}`; and

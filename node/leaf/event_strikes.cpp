@@ -10,7 +10,7 @@ EventStrikes::EventStrikes(SiteBook& sites, CarryOut carry_out) : sites_(sites),
   const auto& faults = sites.plan().faults;
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const auto* kind = scenarios::fault_kind(faults[i].kind);
-    if (kind != nullptr && kind->mechanism == scenarios::Mechanism::process && faults[i].aim &&
+    if (kind != nullptr && (kind->mechanism == scenarios::Mechanism::process || kind->between) && faults[i].aim &&
         !faults[i].aim->after.empty())
       waiting_.push_back({i, faults[i]});
   }

@@ -1,5 +1,5 @@
-// Process faults that strike when an event was seen, whatever the workload is doing then. A thread of its own waits for
-// them: an event is seen under the recorder's lock, where nothing may wait.
+// Process faults, and partitions, that strike when an event was seen, whatever the workload is doing then. A thread of
+// its own waits for them: an event is seen under the recorder's lock, where nothing may wait.
 #pragma once
 
 #include <condition_variable>

@@ -15,12 +15,11 @@
 #include "node/leaf/context.hpp"
 #include "node/leaf/durability.hpp"
 #include "node/leaf/isolation.hpp"
+#include "node/leaf/links.hpp"
 #include "node/leaf/name_service.hpp"
 #include "node/leaf/outbox.hpp"
 #include "node/leaf/services.hpp"
 #include "node/leaf/workload.hpp"
-#include "node/links/detour.hpp"
-#include "node/links/proxy.hpp"
 #include "node/observe/event_watch.hpp"
 #include "scenarios/dns_lanes.hpp"
 #include "scenarios/event_kinds.hpp"
@@ -63,12 +62,15 @@ class Leaf {
                  .variables = service_variables(scenario_),
                  .fault_fired = fault_fired_,
                  .image_folder = images_.get(),
-                 .fail = {}},
+                 .fail = {},
+                 .part = {}},
         services_(context_),
+        links_(context_, clock_),
         timeout_(io_, began + std::chrono::duration_cast<steady_clock::duration>(start.job.timeout)) {
     context_.fail = [this](const std::string& reason, const std::string& detail) {
       asio::post(io_, [this, reason, detail] { end("infra", reason, detail); });
     };
+    context_.part = [this](const SiteBook::Strike& strike, const Value& when) { links_.part(strike, when); };
   }
 
   int run() {
@@ -109,26 +111,10 @@ class Leaf {
   }
 
   base::Status open_links() {
-    if (needs_detour(context_.job.plan)) {
-      auto detour = Detour::start({recorder_, sites_, activity_, [this] { return network_.open_between(); },
-                                   [this](std::function<void()> task) { asio::post(io_, std::move(task)); }});
-      if (!detour) return detour.error();
-      detour_ = std::move(*detour);
-    }
     auto names = NameService::start(context_);
     if (!names) return names.error();
     names_ = std::move(*names);
-    for (const auto& link : scenario_.links) {
-      auto listeners = network_.listen(scenario_, link);
-      if (!listeners)
-        return base::Error{listeners.error().code, "link " + link.id() + ": " + listeners.error().message, {}};
-      proxies_.push_back(std::make_unique<LinkProxy>(
-          ProxyContext{io_, recorder_, sites_, activity_, detour_.get(), clock_}, link, std::move(*listeners),
-          [this, to = link.to](int family) { return network_.open_socket(to, family); },
-          local_endpoints(network_.address(link.to), link.number)));
-      proxies_.back()->start();
-    }
-    return base::ok();
+    return links_.open();
   }
 
   void work() try {
@@ -168,7 +154,7 @@ class Leaf {
   void end(const std::string& cause, const std::string& reason, const std::string& detail) {
     if (ended_) return;
     ended_ = true;
-    if (detour_) detour_->stop();  // what it has seen to the end belongs to the trace
+    links_.finish();
     sites_.finish();
     Value attrs = {{"cause", cause}, {"dropped", outbox_.dropped()}};
     if (!reason.empty()) attrs["reason"] = reason;
@@ -191,9 +177,8 @@ class Leaf {
   SiteBook sites_;
   LeafContext context_;
   Services services_;
-  std::unique_ptr<Detour> detour_;
   std::unique_ptr<NameService> names_;
-  std::vector<std::unique_ptr<LinkProxy>> proxies_;
+  Links links_;
   asio::steady_timer timeout_;
   mutable std::mutex mutex_;
   std::string awaited_;

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.hpp"
 #include "node/leaf/netlink.hpp"
 
 namespace leafcutter::node {
@@ -37,12 +39,12 @@ base::Status prepare_current(const std::vector<std::string>& addresses) {
 
 base::Error unavailable(base::Error error) { return {base::ErrorCode::unavailable, "network: " + error.message, {}}; }
 
-base::Expected<UniqueFd> bound(const std::string& address, std::uint16_t port) {
+base::Expected<UniqueFd> bound(const std::string& address, std::uint16_t port, int type) {
   const bool six = address.find(':') != std::string::npos;
-  UniqueFd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd(::socket(six ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return base::system_error("socket", errno);
   const int one = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (type == SOCK_STREAM) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   int bind_result = -1;
   if (six) {
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
@@ -58,16 +60,64 @@ base::Expected<UniqueFd> bound(const std::string& address, std::uint16_t port) {
     ::inet_pton(AF_INET, address.c_str(), &name.sin_addr);
     bind_result = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
   }
-  if (bind_result != 0 || ::listen(fd.get(), 1024) != 0)
+  if (bind_result != 0 || (type == SOCK_STREAM && ::listen(fd.get(), 1024) != 0))
     return base::system_error("listen on " + address + " port " + std::to_string(port), errno);
   return fd;
 }
 
+bool connect_to(int fd, const std::string& address, std::uint16_t port) {
+  if (address.find(':') != std::string::npos) {
+    sockaddr_in6 name{};
+    name.sin6_family = AF_INET6;
+    name.sin6_port = htons(port);
+    ::inet_pton(AF_INET6, address.c_str(), &name.sin6_addr);
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
+  }
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  ::inet_pton(AF_INET, address.c_str(), &name.sin_addr);
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
+}
+
+/// As proc(5) writes addresses of sockets: words of the machine's byte order, in hexadecimal.
+std::string as_in_proc(const std::string& address, std::uint16_t port) {
+  std::array<std::uint32_t, 4> words{};
+  const bool six = address.find(':') != std::string::npos;
+  ::inet_pton(six ? AF_INET6 : AF_INET, address.c_str(), words.data());
+  std::string text;
+  std::array<char, 16> buffer{};
+  for (std::size_t i = 0; i < (six ? 4u : 1u); ++i) {
+    std::snprintf(buffer.data(), buffer.size(), "%08X", words[i]);
+    text += buffer.data();
+  }
+  std::snprintf(buffer.data(), buffer.size(), ":%04X ", port);
+  return " " + text + buffer.data();
+}
+
+/// The first of `addresses` that a UDP socket of this network has, or any address; the first when none does: a datagram
+/// to the wrong one would not come back, and trying to bind would be in the way of who starts just now.
+std::string where_bound(const std::vector<std::string>& addresses, std::uint16_t port) {
+  std::string sockets;
+  for (const auto* table : {"/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"})
+    if (const auto text = base::read_file(table)) sockets += *text;
+  const auto has = [&](const std::string& address) {
+    return sockets.find(as_in_proc(address, port)) != std::string::npos;
+  };
+  const bool everywhere = has("::");  // usually of both families
+  for (const auto& address : addresses) {
+    const bool six = address.find(':') != std::string::npos;
+    if (has(address) || (six ? everywhere : has("0.0.0.0") || everywhere)) return address;
+  }
+  return addresses.front();
+}
+
 /// Would a service with this port of its own find its loopback address taken by us?
-bool declares(const scenarios::Scenario& scenario, const std::string& lane, std::uint16_t port) {
+bool declares(const scenarios::Scenario& scenario, const std::string& lane, std::uint16_t port, bool datagrams) {
   const auto* service = scenario.service(lane);
-  return service != nullptr &&
-         std::any_of(service->ports.begin(), service->ports.end(), [&](const auto& own) { return own.number == port; });
+  return service != nullptr && std::any_of(service->ports.begin(), service->ports.end(), [&](const auto& own) {
+           return own.number == port && (own.protocol == scenarios::Protocol::udp) == datagrams;
+         });
 }
 
 }  // namespace
@@ -168,22 +218,34 @@ base::Expected<UniqueFd> Network::open_socket(const std::string& lane, int famil
   return fd;
 }
 
+base::Expected<UniqueFd> Network::dial_datagrams(const std::string& lane, std::uint16_t port) const {
+  const EnterNetwork inside(of(lane), home());
+  if (auto status = inside.status(); !status) return status.error();
+  const auto to = where_bound({"127.0.0.1", address(lane), "::1"}, port);
+  UniqueFd fd(
+      ::socket(to.find(':') == std::string::npos ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return base::system_error("socket in the network of " + lane, errno);
+  if (!connect_to(fd.get(), to, port)) return base::system_error("connect to " + to, errno);
+  return fd;
+}
+
 base::Expected<std::vector<UniqueFd>> Network::listen(const scenarios::Scenario& scenario,
                                                       const scenarios::Link& link) const {
+  const int type = link.is_datagrams() ? SOCK_DGRAM : SOCK_STREAM;
   std::vector<UniqueFd> listeners;
   {
     const auto anteroom = anterooms_.find(link.from);
     const EnterNetwork inside(anteroom == anterooms_.end() ? of(link.from) : anteroom->second.get(), home());
     if (auto status = inside.status(); !status) return status.error();
-    auto own = bound(address(link.to), link.number);
+    auto own = bound(address(link.to), link.number, type);
     if (!own) return own.error();
     listeners.push_back(std::move(*own));
   }
-  if (declares(scenario, link.from, link.number)) return listeners;
+  if (declares(scenario, link.from, link.number, link.is_datagrams())) return listeners;
   const EnterNetwork inside(of(link.from), home());
   if (auto status = inside.status(); !status) return status.error();
   for (const auto* loopback : {"127.0.0.1", "::1"})
-    if (auto extra = bound(loopback, link.number))
+    if (auto extra = bound(loopback, link.number, type))
       listeners.push_back(std::move(*extra));  // else an earlier link has it
   return listeners;
 }

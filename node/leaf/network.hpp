@@ -56,9 +56,12 @@ class Network {
   /// A fresh non-blocking IPv4 TCP socket in the network between the others.
   base::Expected<base::UniqueFd> open_between() const { return open_socket(between_lane, AF_INET); }
 
-  /// Listeners of a link: on the callee's address, in the caller's anteroom (the workload needs none), and on the
-  /// loopback addresses of the caller for dials that have "localhost" hard-coded, unless it or an earlier link uses
-  /// that port there.
+  /// A fresh non-blocking UDP socket there, connected to the port, on the address that somebody has it on.
+  base::Expected<base::UniqueFd> dial_datagrams(const std::string& lane, std::uint16_t port) const;
+
+  /// Listeners of a link (of UDP: bound sockets): on the callee's address, in the caller's anteroom (the workload needs
+  /// none), and on the loopback addresses of the caller for dials that have "localhost" hard-coded, unless it or an
+  /// earlier link uses that port there.
   base::Expected<std::vector<base::UniqueFd>> listen(const scenarios::Scenario& scenario,
                                                      const scenarios::Link& link) const;
 

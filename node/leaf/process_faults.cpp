@@ -1,5 +1,6 @@
 #include "node/leaf/process_faults.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
@@ -66,9 +67,22 @@ ProcessFaults::ProcessFaults(LeafContext& context, Services& services, Quiescenc
       services_(services),
       quiescence_(quiescence),
       awaiting_(std::move(awaiting)),
+      counts_workload_steps_(counts_workload_steps()),
       event_strikes_(context.sites, [this](const SiteBook::Strike& hit) {
         carry_out(hit, {{"after", hit.fault.aim->after}});
       }) {}
+
+/// A search that may part services needs to know the steps before which it can; nobody else is to see such sites.
+bool ProcessFaults::counts_workload_steps() const {
+  const auto here = [](const std::string& lane, const std::string& operation) {
+    return lane == scenarios::workload_lane && operation == "step";
+  };
+  const auto& choices = context_.scenario.explore.faults;
+  const auto& planned = context_.job.plan.faults;
+  return std::any_of(choices.begin(), choices.end(), [&](const auto& one) { return here(one.lane, one.operation); }) ||
+         std::any_of(planned.begin(), planned.end(),
+                     [&](const auto& one) { return here(one.site.lane, one.site.operation); });
+}
 
 void ProcessFaults::wait_steady(const std::string& before) {
   awaiting_("services to come up again before step \"" + before + "\"");
@@ -87,6 +101,12 @@ void ProcessFaults::strike(const std::string& label) {
       if (hit.fault.kind != "pause") wait_steady(label);
     }
   }
+  if (!counts_workload_steps_) return;
+  for (const auto& hit : context_.sites.visit({scenarios::workload_lane, "step", label}).strikes) {
+    std::vector<std::string> busy;
+    quiescence_.wait(quiet_before_strike, std::chrono::seconds(2), busy);
+    carry_out(hit, {{"before_step", label}});
+  }
 }
 
 void ProcessFaults::carry_out(const SiteBook::Strike& hit, const Value& when) {
@@ -94,6 +114,7 @@ void ProcessFaults::carry_out(const SiteBook::Strike& hit, const Value& when) {
   if (kind == "pause") return pause(hit, when);
   if (kind == "crash" || kind == "power-loss") return crash(hit, when, kind == "power-loss");
   if (kind == "restart-storm") return storm(hit, when);
+  if (kind == "partition") return context_.part(hit, when);
   context_.fail("runner-failed", "nothing carries out \"" + hit.fault.text() + "\"");
 }
 

@@ -56,11 +56,18 @@ void Connection::start() {
     refuse("fault:refuse");
     return;
   }
+  for (const auto& strike : strikes_.partitions)
+    if (context_->proxy.part) context_->proxy.part(strike, {{"at_connection", number_}, {"link", context_->id}});
   if (strikes_.before_dialling() && take_detour()) {
     opened();
     return;
   }
   connect_next();
+}
+
+bool Connection::needs_detour() const {
+  const auto* detour = context_->proxy.detour;
+  return !strikes_.engine.empty() || (detour != nullptr && detour->covers(context_->id));
 }
 
 /// From here on the bytes pass through the engine, which has the callee's socket, or dials it when its faults let it.
@@ -127,7 +134,7 @@ void Connection::connected(const boost::system::error_code& error) {
 
 void Connection::opened() {
   detail_.clear();
-  if (!strikes_.engine.empty() && !on_detour_ && !take_detour()) {
+  if (needs_detour() && !on_detour_ && !take_detour()) {
     refuse("failed");
     return;
   }

@@ -65,6 +65,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void connect_next();
   void connected(const boost::system::error_code& error);
   void opened();
+  bool needs_detour() const;
   bool take_detour();
   void pump(Direction& direction);
   bool take(Direction& direction);

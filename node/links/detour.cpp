@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "node/links/engine_faults.hpp"
+#include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -93,24 +94,10 @@ Value evidence_of(const proxy::Event& event, std::uint64_t connection) {
 }  // namespace
 
 bool needs_detour(const scenarios::Plan& plan) {
-  return std::any_of(plan.faults.begin(), plan.faults.end(), is_engine_fault);
-}
-
-base::Expected<std::unique_ptr<Detour>> Detour::start(DetourContext context) {
-  std::unique_ptr<Detour> detour(new Detour(std::move(context)));
-  proxy::EngineOptions options;
-  options.immediate = true;
-  options.hook = [self = detour.get()](const proxy::Event& event) { self->heard(event); };
-  auto engine = proxy::Engine::start(std::move(options));
-  if (!engine) return base::Error{base::ErrorCode::unavailable, "network fault engine: " + engine.error().message, {}};
-  detour->engine_ = std::move(*engine);
-  return detour;
-}
-
-Detour::~Detour() { stop(); }
-
-void Detour::stop() {
-  if (engine_) engine_->stop();
+  return std::any_of(plan.faults.begin(), plan.faults.end(), [](const scenarios::Fault& fault) {
+    const auto* kind = scenarios::fault_kind(fault.kind);
+    return kind != nullptr && (kind->between || (is_engine_fault(fault) && fault.site.operation == "connect"));
+  });
 }
 
 std::string Detour::name_of(const std::string& lane, std::uint64_t connection) {
@@ -131,7 +118,7 @@ base::Expected<UniqueFd> Detour::lead(Passage passage) {
     if (!faults) return faults.error();
     for (auto& fault : *faults) {
       led.faults.emplace(fault.id, strike);
-      config.faults.faults.push_back(std::move(fault));
+      led.own.push_back(std::move(fault));
     }
   }
   auto ends = make_ends(context_);
@@ -148,9 +135,11 @@ base::Expected<UniqueFd> Detour::lead(Passage passage) {
   }
   {
     const std::lock_guard lock(mutex_);
+    config.faults = set_of(led);
     led_.emplace(name, std::move(led));
   }
-  if (const auto added = engine_->add_link(std::move(config)); !added) {
+  const auto added = context_.engine.add(std::move(config), [this](const proxy::Event& event) { heard(event); });
+  if (!added) {
     const std::lock_guard lock(mutex_);
     led_.erase(name);
     return added.error();
@@ -176,8 +165,50 @@ std::optional<Detour::Ended> Detour::release(const std::string& lane, std::uint6
   led.released = true;
   stop_awaiting(led);  // the engine may still have something to bring to the other side
   if (!led.over) return std::nullopt;
-  auto how = led.how;
+  auto how = std::move(led.how);
+  if (led.forgotten) led_.erase(found);
   return how;
+}
+
+// --- partitions ---
+
+proxy::FaultSet Detour::set_of(const Led& led) const {
+  proxy::FaultSet set;
+  set.faults = led.own;
+  for (const auto& [id, cut] : cuts_)
+    if (cut.crosses(led.lane)) set.faults.push_back(cut.fault(led.lane, proxy::Blackhole::Mode::stall));
+  return set;
+}
+
+base::Expected<std::size_t> Detour::begin_cut(const Cut& cut) {
+  std::map<std::string, proxy::FaultSet> sets;
+  std::size_t open = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    cuts_.emplace(cut.id, cut);
+    for (const auto& [name, led] : led_) {
+      if (!cut.crosses(led.lane) || led.forgotten) continue;
+      sets.emplace(name, set_of(led));
+      if (!led.over) ++open;
+    }
+  }
+  // Not under the lock: the engine's threads may wait for it.
+  if (auto changed = context_.engine.set_faults(std::move(sets)); !changed) return changed.error();
+  return open;
+}
+
+base::Status Detour::end_cut(const std::string& id) {
+  std::map<std::string, proxy::FaultSet> sets;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = cuts_.find(id);
+    if (found == cuts_.end()) return base::ok();
+    const auto cut = std::move(found->second);
+    cuts_.erase(found);
+    for (const auto& [name, led] : led_)
+      if (cut.crosses(led.lane) && !led.forgotten) sets.emplace(name, set_of(led));
+  }
+  return context_.engine.set_faults(std::move(sets));
 }
 
 // --- what the engine tells, on its own thread ---
@@ -200,6 +231,10 @@ void Detour::heard(const proxy::Event& event) {
 }
 
 void Detour::struck(Led& led, const proxy::Event& event) {
+  if (const auto cut = cuts_.find(std::string(event.fault)); cut != cuts_.end()) {
+    cut->second.met(led.lane, event);
+    return;
+  }
   const auto found = led.faults.find(event.fault);
   if (found == led.faults.end()) return;
   context_.sites.fired(found->second.index, evidence_of(event, led.connection));
@@ -234,9 +269,12 @@ void Detour::retire(const std::string& name) {
 }
 
 void Detour::forget(const std::string& name) {
-  static_cast<void>(engine_->remove_link(name));
+  context_.engine.remove(name);
   const std::lock_guard lock(mutex_);
-  if (const auto found = led_.find(name); found != led_.end() && found->second.released) led_.erase(found);
+  const auto found = led_.find(name);
+  if (found == led_.end()) return;
+  found->second.forgotten = true;
+  if (found->second.released) led_.erase(found);
 }
 
 }  // namespace leafcutter::node

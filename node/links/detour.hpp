@@ -1,6 +1,6 @@
 // The way of a connection whose bytes a planned fault strikes: between the link's proxy and the callee it passes
 // through the network fault engine (node/proxy), on a link of the engine's own with the faults of this connection
-// alone. All other connections never come here, and a plan without such a fault has no detour at all.
+// alone. All other connections never come here, unless a partition may come between their ends.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,34 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "node/links/cut.hpp"
+#include "node/links/engine_host.hpp"
 #include "node/observe/activity.hpp"
 #include "node/observe/recorder.hpp"
 #include "node/observe/site_book.hpp"
-#include "node/proxy/engine.hpp"
 #include "scenarios/model.hpp"
 
 namespace leafcutter::node {
 
 /// The references outlive the detour.
 struct DetourContext {
+  EngineHost& engine;
   Recorder& recorder;
   SiteBook& sites;
   Activity& activity;
   /// A fresh IPv4 TCP socket in a network where nobody but the detour dials.
   std::function<base::Expected<base::UniqueFd>()> open_between;
-  /// Calls its argument later, on a thread that may wait for the engine.
+  /// Calls its argument later, on the one thread that calls this class.
   std::function<void(std::function<void()>)> post;
 };
 
+/// To be used on one thread.
 class Detour {
  public:
   /// One connection, and where it goes.
@@ -55,9 +59,7 @@ class Detour {
     std::string detail;
   };
 
-  /// Errors: unavailable.
-  static base::Expected<std::unique_ptr<Detour>> start(DetourContext context);
-  ~Detour();
+  explicit Detour(DetourContext context) : context_(std::move(context)) {}
 
   /// The near end of the detour, to be used in place of the callee's socket. Errors: what a socket or a fault is
   /// refused for.
@@ -70,20 +72,26 @@ class Detour {
   /// shows it.
   std::optional<Ended> release(const std::string& lane, std::uint64_t connection);
 
-  /// No event comes after it.
-  void stop();
+  // --- partitions ---
+
+  /// From now on every connection of this link passes here.
+  void cover(const std::string& lane) { covered_.insert(lane); }
+  bool covers(const std::string& lane) const { return covered_.contains(lane); }
+
+  /// Stalls open connections, and later ones from their beginning. How many were open; in force when it returns.
+  base::Expected<std::size_t> begin_cut(const Cut& cut);
+  base::Status end_cut(const std::string& id);
 
  private:
-  explicit Detour(DetourContext context) : context_(std::move(context)) {}
-
   struct Led {
     const scenarios::Link* link = nullptr;
     std::string lane;
     std::uint64_t connection = 0;
+    std::vector<proxy::Fault> own;
     std::map<std::string, SiteBook::Strike, std::less<>> faults;  ///< by the engine's ids
     std::string awaited;  ///< what the activity calls a caller that waits in vain
     Ended how;
-    bool given_up = false, over = false, released = false;
+    bool given_up = false, over = false, released = false, forgotten = false;
   };
 
   void heard(const proxy::Event& event);
@@ -92,16 +100,18 @@ class Detour {
   void stop_awaiting(Led& led);
   void retire(const std::string& name);
   void forget(const std::string& name);
+  proxy::FaultSet set_of(const Led& led) const;
   static std::string name_of(const std::string& lane, std::uint64_t connection);
 
   DetourContext context_;
-  mutable std::mutex mutex_;
+  std::set<std::string> covered_;
+  mutable std::mutex mutex_;                     ///< of `led_` and `cuts_`: events come on the engine's threads
   std::map<std::string, Led, std::less<>> led_;  ///< by the name of the engine's link
-  std::deque<std::string> retired_;              ///< over, the oldest first; on the thread of `post`
-  std::unique_ptr<proxy::Engine> engine_;        ///< goes first: its hook uses the rest
+  std::map<std::string, Cut> cuts_;              ///< in force, by id
+  std::deque<std::string> retired_;              ///< over, the oldest first
 };
 
-/// Whether some fault of the plan is the engine's.
+/// Whether some fault of the plan strikes the bytes of connections, or comes between them.
 bool needs_detour(const scenarios::Plan& plan);
 
 }  // namespace leafcutter::node

@@ -156,6 +156,32 @@ EngineFaults slice_faults(const EngineRequest& asked) {
   return either_way(asked, slice);
 }
 
+/// The selector of datagrams: one of them, or each with a probability.
+EngineFaults of_datagrams(const EngineRequest& asked, proxy::Effect effect, std::optional<std::uint64_t> nth) {
+  auto faults = either_way(asked, std::move(effect));
+  auto& selector = faults.front().selector;
+  if (nth) selector.chunks = {*nth, *nth};
+  selector.probability = asked.given.decimal("probability", 1);
+  return faults;
+}
+
+EngineFaults loss_faults(const EngineRequest& asked) {
+  return either_way(asked, proxy::Loss{asked.given.decimal("probability", 1)});
+}
+
+EngineFaults burst_loss_faults(const EngineRequest& asked) {
+  return either_way(
+      asked, proxy::BurstLoss{asked.given.decimal("good-to-bad", 0), asked.given.decimal("bad-to-good", 1),
+                              asked.given.decimal("loss-when-good", 0), asked.given.decimal("loss-when-bad", 1)});
+}
+
+EngineFaults reorder_faults(const EngineRequest& asked) {
+  proxy::Reorder reorder;
+  reorder.gap = static_cast<unsigned>(asked.given.count_or("gap", 1));
+  if (const auto longest = asked.given.time("at-most")) reorder.at_most = *longest;
+  return of_datagrams(asked, reorder, asked.given.count("nth"));
+}
+
 using EngineMaker = EngineFaults (*)(const EngineRequest&);
 
 const std::map<std::string, EngineMaker, std::less<>>& engine_makers() {
@@ -167,6 +193,16 @@ const std::map<std::string, EngineMaker, std::less<>>& engine_makers() {
       {"blackhole", blackhole_faults},
       {"half-open", half_open_faults},
       {"slice", slice_faults},
+      {"loss", loss_faults},
+      {"burst-loss", burst_loss_faults},
+      {"reorder", reorder_faults},
+      {"lose-datagram",
+       [](const EngineRequest& asked) { return of_datagrams(asked, proxy::Loss{1}, asked.given.count_or("nth", 1)); }},
+      {"duplicate",
+       [](const EngineRequest& asked) {
+         return of_datagrams(asked, proxy::Duplicate{static_cast<unsigned>(asked.given.count_or("copies", 1))},
+                             asked.given.count("nth"));
+       }},
       {"jitter",
        [](const EngineRequest& asked) {
          return either_way(asked, proxy::Jitter{asked.given.time_or_none("from"), asked.given.time_or_none("up-to")});
@@ -204,7 +240,7 @@ const std::map<std::string, EngineMaker, std::less<>>& engine_makers() {
 bool is_engine_fault(const scenarios::Fault& fault) {
   const auto* kind = scenarios::fault_kind(fault.kind);
   return kind != nullptr && kind->mechanism == scenarios::Mechanism::link &&
-         scenarios::strikes_stream(*kind, fault.params);
+         (scenarios::strikes_stream(*kind, fault.params) || fault.site.operation == session_operation);
 }
 
 bool strikes_before_dialling(const scenarios::Fault& fault) {

@@ -10,7 +10,10 @@
 
 namespace leafcutter::node {
 
-/// Whether the fault is the engine's to carry out (scenarios::strikes_stream).
+/// The operation of sites that sessions of datagrams begin at; their resource is "udp".
+inline constexpr const char* session_operation = "session";
+
+/// Whether the fault is the engine's to carry out (scenarios::strikes_stream, and all faults of datagrams).
 bool is_engine_fault(const scenarios::Fault& fault);
 
 /// Whether it strikes before the service is dialled.

@@ -1,7 +1,10 @@
 #include "node/links/proxy.hpp"
 
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
@@ -24,6 +27,30 @@ constexpr auto scarcity_pause = std::chrono::milliseconds(20);
 
 bool scarce(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
+/// A filter that keeps nothing makes the kernel drop every packet for the socket before TCP sees it. Verified: no
+/// filter is left when it is taken away.
+base::Status lose_at(int listener, bool lose) {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{1, &nothing};
+  int unused = 0;
+  if (::setsockopt(listener, SOL_SOCKET, lose ? SO_ATTACH_FILTER : SO_DETACH_FILTER,
+                   lose ? static_cast<const void*>(&program) : &unused, lose ? sizeof program : sizeof unused) != 0)
+    return base::system_error(lose ? "part a listener from its callers" : "heal a listener", errno);
+  socklen_t length = 0;
+  if (::getsockopt(listener, SOL_SOCKET, SO_GET_FILTER, nullptr, &length) != 0)
+    return base::system_error("look at a listener's filter", errno);
+  if ((length > 0) != lose)
+    return base::Error{base::ErrorCode::conflict, "a listener's filter is not as it was set", {}};
+  return base::ok();
+}
+
+std::uint64_t lost_at(int listener) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> numbers{};
+  socklen_t length = sizeof numbers;
+  if (::getsockopt(listener, SOL_SOCKET, SO_MEMINFO, numbers.data(), &length) != 0) return 0;
+  return numbers[SK_MEMINFO_DROPS];
+}
+
 }  // namespace
 
 struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
@@ -40,6 +67,7 @@ struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
   std::vector<std::unique_ptr<Listener>> listeners;
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections;
   std::uint64_t last_number = 0;
+  int losing = 0;
   bool stopped = false;
 
   void await(Listener& listener) {
@@ -133,6 +161,24 @@ LinkProxy::~LinkProxy() { stop(); }
 void LinkProxy::start() {
   for (const auto& listener : state_->listeners) state_->await(*listener);
 }
+
+base::Status LinkProxy::lose_connects(bool lose) {
+  auto& depth = state_->losing;
+  const bool before = depth > 0;
+  depth += lose ? 1 : -1;
+  if ((depth > 0) == before) return base::ok();
+  for (const auto& listener : state_->listeners)
+    if (auto status = lose_at(listener->acceptor.native_handle(), lose); !status) return status;
+  return base::ok();
+}
+
+std::uint64_t LinkProxy::lost_connects() const {
+  std::uint64_t lost = 0;
+  for (const auto& listener : state_->listeners) lost += lost_at(listener->acceptor.native_handle());
+  return lost;
+}
+
+const std::string& LinkProxy::lane() const { return state_->context->id; }
 
 void LinkProxy::stop() { state_->stop(); }
 

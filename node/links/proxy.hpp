@@ -25,7 +25,9 @@ struct ProxyContext {
   Recorder& recorder;
   SiteBook& sites;
   Activity& activity;
-  Detour* detour = nullptr;    ///< for faults of a connection's bytes; none: the plan has no such fault
+  Detour* detour = nullptr;  ///< for faults of a connection's bytes; none: the plan has no such fault
+  /// Begins the partition that strikes at a connection; in force when it returns.
+  std::function<void(const SiteBook::Strike&, Value when)> part = {};
   Recorder::Clock clock = {};  ///< the recorder's, for `started_ms`; empty: counted from the proxy's construction
 };
 
@@ -42,6 +44,14 @@ class LinkProxy {
 
   /// Starts accepting. Runs on `io` alone: to be called on its thread, or before it runs.
   void start();
+
+  /// What dials the link gets no answer, as if the packets were lost, until this is called with false as often as with
+  /// true. On `io`'s thread.
+  base::Status lose_connects(bool lose);
+  /// How many attempts were lost so far (a caller's kernel tries again by itself).
+  std::uint64_t lost_connects() const;
+
+  const std::string& lane() const;
 
   /// Closes every connection and listener at once, without events. On `io`'s thread, or when it does not run any more.
   void stop();

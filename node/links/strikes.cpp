@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "node/links/engine_faults.hpp"
+#include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -40,7 +41,10 @@ bool LinkStrikes::before_dialling() const {
 LinkStrikes link_strikes(const SiteBook::Visit& visit) {
   LinkStrikes strikes;
   for (const auto& strike : visit.strikes) {
-    if (is_engine_fault(strike.fault)) {
+    const auto* kind = scenarios::fault_kind(strike.fault.kind);
+    if (kind != nullptr && kind->between) {
+      strikes.partitions.push_back(strike);
+    } else if (is_engine_fault(strike.fault)) {
       strikes.engine.push_back(strike);
     } else if (strike.fault.kind == "latency") {
       const auto length = length_of(strike.fault);

@@ -22,9 +22,10 @@ struct LinkStrikes {
     End end = End::reset;
   };
 
-  std::vector<Delay> delays;             ///< they add up
-  std::vector<SiteBook::Strike> engine;  ///< those of a connection's bytes, in the plan's order
-  std::optional<Final> final;            ///< a second one could never take effect: the first in the plan's order stands
+  std::vector<Delay> delays;                 ///< they add up
+  std::vector<SiteBook::Strike> engine;      ///< those of a connection's bytes, in the plan's order
+  std::vector<SiteBook::Strike> partitions;  ///< that begin here
+  std::optional<Final> final;  ///< a second one could never take effect: the first in the plan's order stands
 
   std::chrono::nanoseconds delay() const;
   /// Some of the engine's come before the callee is dialled.

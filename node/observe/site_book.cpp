@@ -17,7 +17,7 @@ SiteBook::SiteBook(scenarios::Plan plan, Recorder& recorder)
     const auto* kind = scenarios::fault_kind(fault.kind);
     rules_[i].waits = fault.aim && !fault.aim->after.empty();
     // An event strikes a process once: the first that is seen.
-    const bool once = kind != nullptr && kind->mechanism == scenarios::Mechanism::process;
+    const bool once = kind != nullptr && (kind->mechanism == scenarios::Mechanism::process || kind->between);
     rules_[i].repeats = fault.aim ? !once && fault.aim->occurrences.repeat() : kind != nullptr && kind->lasting;
   }
 }

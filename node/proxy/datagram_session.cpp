@@ -13,6 +13,13 @@ constexpr int replies_in_a_row = 64;
 /// Datagrams that wait for the upstream's name to be resolved.
 constexpr std::size_t most_waiting = 64;
 
+/// The embedder's socket may be connected already.
+bool has_peer(int fd) {
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  return ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+}
+
 }  // namespace
 
 DatagramSession::DatagramSession(DatagramLink& link, std::string session_key, const SocketAddress& peer, int listener,
@@ -73,7 +80,7 @@ void DatagramSession::open_upstream(const Resolver::Addresses& addresses) {
     fd.reset(::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) error = std::string("socket: ") + std::strerror(errno);
   }
-  if (fd && ::connect(fd.get(), address.get(), address.length) != 0) {
+  if (fd && !has_peer(fd.get()) && ::connect(fd.get(), address.get(), address.length) != 0) {
     error = "connect to " + address.text() + ": " + std::strerror(errno);
     fd.reset();
   }

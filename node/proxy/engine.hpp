@@ -30,7 +30,7 @@ struct LinkLimits {
 };
 
 /// A fresh, non-blocking, close-on-exec socket of that family and type (AF_INET.., SOCK_STREAM..) in the network that
-/// the upstream is in; for TCP also one that is connected already, to whatever the embedder chose. Called on the
+/// the upstream is in; or one that is connected already, to whatever the embedder chose. Called on the
 /// engine's threads.
 using OpenSocket = std::function<base::Expected<base::UniqueFd>(int family, int type)>;
 

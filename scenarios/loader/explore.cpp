@@ -19,6 +19,11 @@ namespace {
 struct Strikes {
   std::vector<std::pair<std::string, const Node*>> services;
   std::vector<std::pair<Link, const Node*>> links;
+  struct Sets {
+    std::vector<std::string> first, second;
+    const Node* at = nullptr;
+  };
+  std::vector<Sets> between;
 };
 
 class ExploreReader {
@@ -68,6 +73,7 @@ class ExploreReader {
         if (!item.is_list()) read_target(item, strikes);
     } else if (on.is_map()) {
       const auto* named = on.find("link");
+      if (on.find("between") != nullptr) read_between(on, strikes);
       if (named == nullptr) return;
       for (auto& link : resolve_links(loading_, *named)) {
         if (loading_.scenario.link(link.id()) != nullptr) {
@@ -81,6 +87,53 @@ class ExploreReader {
     } else if (on.is_scalar() && is_name(on.text) && known_service(on)) {
       strikes.services.emplace_back(on.text, &on);
     }
+  }
+
+  /// The names of one side; each is a service or the workload, and on one side only.
+  std::vector<std::string> read_side(const Node* node, const std::vector<std::string>& other) {
+    std::vector<std::string> names;
+    auto known = service_names(loading_.scenario);
+    known.emplace_back(workload_lane);
+    const auto take = [&](const Node& name) {
+      if (!name.is_scalar() || !is_name(name.text)) return;
+      if (std::find(known.begin(), known.end(), name.text) == known.end())
+        loading_.notes.error(name, "there is no service \"" + name.text + "\"" + suggestion(name.text, known));
+      else if (std::find(other.begin(), other.end(), name.text) != other.end())
+        loading_.notes.error(name, "\"" + name.text + "\" is on both sides of the partition");
+      else if (std::find(names.begin(), names.end(), name.text) == names.end())
+        names.push_back(name.text);
+    };
+    if (node != nullptr && node->is_list())
+      for (const auto& item : node->items) take(item);
+    else if (node != nullptr)
+      take(*node);
+    return names;
+  }
+
+  void read_between(const Node& on, Strikes& strikes) {
+    Strikes::Sets sets;
+    sets.at = &on;
+    sets.first = read_side(on.find("between"), {});
+    sets.second = read_side(on.find("and"), sets.first);
+    if (on.find("and") == nullptr)
+      return loading_.notes.error(on, "\"between\" needs \"and\": the services on the other side");
+    if (sets.first.empty() || sets.second.empty()) return;
+    if (crossing(sets).empty())
+      return loading_.notes.error(on, "no link leads from " + base::join_names(sets.first) + " to " +
+                                          base::join_names(sets.second) + " or back: there is nothing to part");
+    strikes.between.push_back(std::move(sets));
+  }
+
+  std::vector<const Link*> crossing(const Strikes::Sets& sets) const {
+    const auto has = [](const std::vector<std::string>& side, const std::string& name) {
+      return std::find(side.begin(), side.end(), name) != side.end();
+    };
+    std::vector<const Link*> links;
+    for (const auto& link : loading_.scenario.links)
+      if ((has(sets.first, link.from) && has(sets.second, link.to)) ||
+          (has(sets.second, link.from) && has(sets.first, link.to)))
+        links.push_back(&link);
+    return links;
   }
 
   void read_fault(const Node& node) {
@@ -97,6 +150,8 @@ class ExploreReader {
                                       "\" is a service; write { link: caller -> " + service + " }");
       for (const auto& [link, at] : strikes.links)
         for (const auto& kind : network->items) read_network(kind, link);
+      for (const auto& sets : strikes.between)
+        for (const auto& kind : network->items) read_partition(kind, sets);
     }
     if (const auto* process = node.find("process"); process != nullptr && process->is_list()) {
       refuse_links(strikes, "process");
@@ -131,12 +186,7 @@ class ExploreReader {
     RuleScope scope;
     scope.lane = service;
     for (const auto& [name, at] : strikes.services) scope.services.push_back(name);
-    scope.events.services = service_names(loading_.scenario);
-    scope.events.services.emplace_back(workload_lane);
-    scope.events.lanes = scope.events.services;
-    scope.events.lanes.emplace_back("leaf");
-    for (const auto& link : loading_.scenario.links) scope.events.lanes.push_back(link.id());
-    for (const auto& asking : loading_.scenario.services) scope.events.lanes.push_back(dns_lane(asking.name));
+    scope.events = event_scope();
     Mistake mistake;
     auto rule = read_rule(item.text, scope, mistake);
     if (!rule) {
@@ -158,6 +208,8 @@ class ExploreReader {
   }
 
   void refuse_links(const Strikes& strikes, const std::string& what) {
+    for (const auto& sets : strikes.between)
+      loading_.notes.error(*sets.at, "\"" + what + "\" faults strike services, and this is between services");
     for (const auto& [link, at] : strikes.links)
       loading_.notes.error(*at, "\"" + what + "\" faults strike services, and \"" + link.id() + "\" is a link");
   }
@@ -272,6 +324,7 @@ class ExploreReader {
       case FaultParameter::Type::event: return "\"ready service=shop\"";
       case FaultParameter::Type::word: return parameter.words.front();
       case FaultParameter::Type::decimal: return "0.1";
+      case FaultParameter::Type::names: break;
     }
     return "...";
   }
@@ -294,9 +347,17 @@ class ExploreReader {
   }
 
   void read_network(const Node& item, const Link& link) {
-    const auto chosen = read_kind(item, Mechanism::link);
+    auto chosen = read_kind(item, Mechanism::link);
     if (!chosen) return;
     const auto& kind = *chosen->kind;
+    if (kind.between)
+      return loading_.notes.error(*chosen->at, "fault \"" + kind.name +
+                                                   "\" is between sets of services; write on: { between: " + link.from +
+                                                   ", and: " + link.to + " }");
+    if (link.is_datagrams()) return read_datagrams(*chosen, link);
+    if (!kind.connections)
+      return loading_.notes.error(*chosen->at, "fault \"" + kind.name + "\" strikes datagrams, but port \"" +
+                                                   link.port + "\" of service \"" + link.to + "\" is declared as tcp");
     if (kind.http_only && link.protocol != Protocol::http) {
       loading_.notes.error(*chosen->at, "fault \"" + kind.name + "\" needs to see requests, but port \"" + link.port +
                                             "\" of service \"" + link.to + "\" is declared as tcp; declare { port: " +
@@ -323,6 +384,67 @@ class ExploreReader {
                                                    "\" listens on port 53 itself, where its lookups would be struck; "
                                                    "\"dns\" faults can strike those that ask it");
     add(*chosen->at, {chosen->kind->name, dns_lane(service), query_operation, "", chosen->params});
+  }
+
+  void read_datagrams(Chosen& chosen, const Link& link) {
+    const auto port = "port \"" + link.port + "\" of service \"" + link.to + "\" is declared as udp";
+    if (!chosen.kind->datagrams)
+      return loading_.notes.error(*chosen.at, "fault \"" + chosen.kind->name + "\" strikes connections, but " + port);
+    if (chosen.params.value("mode", "") == "stall")
+      return loading_.notes.error(*chosen.at,
+                                  "who sends datagrams feels nothing: \"mode\" cannot be stall, since " + port);
+    add(*chosen.at, {chosen.kind->name, link.id(), "session", "", std::move(chosen.params)});
+  }
+
+  void read_partition(const Node& item, const Strikes::Sets& sets) {
+    auto chosen = read_kind(item, Mechanism::link);
+    if (!chosen) return;
+    const auto& kind = *chosen->kind;
+    if (!kind.between)
+      return loading_.notes.error(
+          *chosen->at, "fault \"" + kind.name + "\" strikes links, and this is between services; write on: { link: " +
+                           crossing(sets).front()->id() + " }");
+    auto& params = chosen->params;
+    params["between"] = sets.first;
+    params["and"] = sets.second;
+    for (const auto* event : {"after", "until"})
+      if (params.contains(event) && !known_event(*chosen->at, params[event].get<std::string>())) return;
+    const bool at_connect = params.value("at", "step") == "connect";
+    params.erase("at");
+    if (params.contains("after")) {
+      if (at_connect)
+        return loading_.notes.error(*chosen->at, "\"after\" says when; it does not go together with at: connect");
+      Fault rule{kind.name, {workload_lane, "event", ""}, 1, Value::object(), Aim{}};
+      rule.aim->after = params["after"].get<std::string>();
+      params.erase("after");
+      if (const auto right = check_params(kind, params); !right)
+        return loading_.notes.error(*chosen->at, right.error().message);
+      rule.params = std::move(params);
+      explore_.rules.push_back(std::move(rule));
+    } else if (at_connect) {
+      for (const auto* link : crossing(sets))
+        if (!link->is_datagrams()) add(*chosen->at, {kind.name, link->id(), "connect", "", params});
+    } else {
+      add(*chosen->at, {kind.name, workload_lane, "step", "", std::move(params)});
+    }
+  }
+
+  EventScope event_scope() const {
+    EventScope scope;
+    scope.services = service_names(loading_.scenario);
+    scope.services.emplace_back(workload_lane);
+    scope.lanes = scope.services;
+    scope.lanes.emplace_back("leaf");
+    for (const auto& link : loading_.scenario.links) scope.lanes.push_back(link.id());
+    for (const auto& asking : loading_.scenario.services) scope.lanes.push_back(dns_lane(asking.name));
+    return scope;
+  }
+
+  bool known_event(const Node& at, const std::string& text) {
+    Mistake mistake;
+    if (read_event_pattern(text, event_scope(), mistake)) return true;
+    loading_.notes.error(at, "event \"" + text + "\": " + mistake.message);
+    return false;
   }
 
   void read_process(const Node& item, const std::string& service) {

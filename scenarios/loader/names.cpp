@@ -183,7 +183,8 @@ Target resolve_target(Loading& loading, const Node& at, bool http) {
   }
   std::vector<std::string> ports;
   for (const auto& port : service->ports)
-    if (!http || port.protocol == Protocol::http || colon != std::string::npos) ports.push_back(port.name);
+    if (port.protocol != Protocol::udp && (!http || port.protocol == Protocol::http || colon != std::string::npos))
+      ports.push_back(port.name);
   if (colon != std::string::npos) {
     const auto wanted = authority.substr(colon + 1);
     if (service->port(wanted) == nullptr) {
@@ -200,6 +201,11 @@ Target resolve_target(Loading& loading, const Node& at, bool http) {
                                 (service->ports.empty() ? "no ports"
                                                         : "several ports; write \"" + name + ":" +
                                                               service->ports.front().name + "\" or the like"));
+    return target;
+  }
+  if (service->port(target.port)->protocol == Protocol::udp) {
+    loading.notes.error(at, "port \"" + target.port + "\" of service \"" + name +
+                                "\" is declared as udp; this needs a port of tcp or http");
     return target;
   }
   if (http && slash == std::string::npos) {

@@ -23,10 +23,13 @@ std::vector<Port> load_ports(Loading& loading, const Service& service, const Nod
     const auto* number = value.is_map() ? value.find("port") : &value;
     const auto read = number_of(number, 0);
     if (read == 0 || read > 65535) continue;
+    const auto protocol = text_of(value.find("protocol"));
     Port port{node->keys[i].text, static_cast<std::uint16_t>(read),
-              text_of(value.find("protocol")) == "http" ? Protocol::http : Protocol::tcp};
+              protocol == "http"  ? Protocol::http
+              : protocol == "udp" ? Protocol::udp
+                                  : Protocol::tcp};
     for (const auto& other : ports)
-      if (other.number == port.number)
+      if (other.number == port.number && (other.protocol == Protocol::udp) == (port.protocol == Protocol::udp))
         loading.notes.error(*number, "ports \"" + other.name + "\" and \"" + port.name + "\" of service \"" +
                                          service.name + "\" have the same number " + std::to_string(port.number));
     ports.push_back(std::move(port));
@@ -34,16 +37,22 @@ std::vector<Port> load_ports(Loading& loading, const Service& service, const Nod
   return ports;
 }
 
+/// A port that can be dialled to see whether somebody is there: no UDP port can.
 std::string ready_port(Loading& loading, const Service& service, const Node* named, const Node& at) {
   std::vector<std::string> names;
-  for (const auto& port : service.ports) names.push_back(port.name);
+  for (const auto& port : service.ports)
+    if (port.protocol != Protocol::udp) names.push_back(port.name);
   if (named == nullptr) {
     if (names.size() == 1) return names.front();
     loading.notes.error(at, "\"ready\" of service \"" + service.name + "\" does not say which port; " +
                                 (names.empty() ? "the service declares none" : "it has " + base::join_names(names)));
     return {};
   }
-  if (named->is_scalar() && is_name(named->text) && service.port(named->text) == nullptr)
+  const auto* port = named->is_scalar() ? service.port(named->text) : nullptr;
+  if (port != nullptr && port->protocol == Protocol::udp)
+    loading.notes.error(*named, "port \"" + port->name + "\" of service \"" + service.name +
+                                    "\" is declared as udp: nobody can see whether it is ready; use log or run");
+  if (named->is_scalar() && is_name(named->text) && port == nullptr)
     loading.notes.error(*named, "service \"" + service.name + "\" has no port \"" + named->text + "\"" +
                                     suggestion(named->text, names));
   return text_of(named);

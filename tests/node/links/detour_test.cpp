@@ -101,7 +101,7 @@ const std::vector<Example>& examples() {
 
 TEST(Detour, TheExamplesAreOfEveryKindOfTheEngine) {
   for (const auto& kind : scenarios::fault_kinds()) {
-    if (kind.mechanism != scenarios::Mechanism::link) continue;
+    if (kind.mechanism != scenarios::Mechanism::link || !kind.connections) continue;
     bool shown = !kind.stream;
     for (const auto& example : examples()) shown = shown || example.kind == kind.name;
     EXPECT_TRUE(shown) << kind.name;
@@ -341,13 +341,13 @@ TEST(Detour, ASlowCloseHoldsTheEndAlone) {
     peer.finish_sending();
     peer.receive_all();
   });
-  Rig rig(callee.port(), tcp_struck("slow-close", {{"for", "100ms"}, {"flow", "to-caller"}}));
+  Rig rig(callee.port(), tcp_struck("slow-close", {{"for", "1s"}, {"flow", "to-caller"}}));
   const auto begin = Clock::now();
   auto caller = rig.dial();
   EXPECT_EQ(caller.receive(3), "bye");
-  EXPECT_LT(Clock::now() - begin, milliseconds(100));
+  EXPECT_LT(Clock::now() - begin, milliseconds(1000));
   EXPECT_EQ(caller.await_ending(), "end");
-  EXPECT_GE(Clock::now() - begin, milliseconds(100));
+  EXPECT_GE(Clock::now() - begin, milliseconds(1000));
 }
 
 TEST(Detour, ACutLetsExactlySoManyBytesThrough) {

@@ -228,16 +228,13 @@ Rig::Rig(std::uint16_t callee_port, RigOptions options) {
   link_.to = "broker";
   link_.port = "http";
   link_.protocol = options.protocol;
-  if (needs_detour(plan)) {
-    auto detour =
-        Detour::start({*recorder, *sites, activity,
-                       []() -> base::Expected<base::UniqueFd> {
-                         return base::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-                       },
-                       [this](std::function<void()> task) { boost::asio::post(io_, std::move(task)); }});
-    if (!detour) throw std::runtime_error(detour.error().text());
-    detour_ = std::move(*detour);
-  }
+  if (needs_detour(plan))
+    detour_ = std::make_unique<Detour>(
+        DetourContext{engine_, *recorder, *sites, activity,
+                      []() -> base::Expected<base::UniqueFd> {
+                        return base::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+                      },
+                      [this](std::function<void()> task) { boost::asio::post(io_, std::move(task)); }});
   std::vector<base::UniqueFd> listeners;
   base::UniqueFd listener;
   std::tie(listener, port_) = listen_on_loopback(options.buffer_bytes);
@@ -247,7 +244,7 @@ Rig::Rig(std::uint16_t callee_port, RigOptions options) {
   for (const auto port : options.dead_ports_first) upstream.emplace_back(boost::asio::ip::address_v4::loopback(), port);
   upstream.emplace_back(boost::asio::ip::address_v4::loopback(), callee_port);
   proxy_ = std::make_unique<LinkProxy>(
-      ProxyContext{io_, *recorder, *sites, activity, detour_.get()}, link_, std::move(listeners),
+      ProxyContext{io_, *recorder, *sites, activity, detour_.get(), {}, {}}, link_, std::move(listeners),
       [buffer_bytes = options.buffer_bytes](int family) -> base::Expected<base::UniqueFd> {
         base::UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         if (!fd) return base::system_error("socket", errno);
@@ -275,6 +272,7 @@ void Rig::stop() {
     io_.stop();
   });
   thread_.join();
+  engine_.stop();
 }
 
 Rig::~Rig() { stop(); }

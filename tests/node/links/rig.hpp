@@ -126,6 +126,7 @@ class Rig {
   std::vector<Event> events_;
   boost::asio::io_context io_;
   scenarios::Link link_;
+  EngineHost engine_;
   std::unique_ptr<Detour> detour_;
   std::unique_ptr<LinkProxy> proxy_;
   std::uint16_t port_ = 0;

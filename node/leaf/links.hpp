@@ -1,0 +1,42 @@
+// All links of a leaf: their proxies, and what of the network fault engine its plan makes necessary.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "node/leaf/context.hpp"
+#include "node/links/datagram_proxy.hpp"
+#include "node/links/detour.hpp"
+#include "node/links/partitions.hpp"
+#include "node/links/proxy.hpp"
+
+namespace leafcutter::node {
+
+class Links {
+ public:
+  explicit Links(LeafContext& context, Recorder::Clock clock) : context_(context), clock_(std::move(clock)) {}
+
+  /// Every link listens, in the order of the scenario. Errors: what cannot be opened.
+  base::Status open();
+
+  /// Begins a partition; from any thread but the event loop's. In force when it returns.
+  void part(const SiteBook::Strike& strike, const Value& when) { partitions_->begin(strike, when); }
+
+  /// What the engine has seen up to now is in the trace when it returns, and nothing comes after it.
+  void finish() { engine_.stop(); }
+
+ private:
+  base::Status open_connections(const scenarios::Link& link, std::vector<base::UniqueFd> listeners);
+  base::Status open_datagrams(const scenarios::Link& link, std::vector<base::UniqueFd> sockets);
+
+  LeafContext& context_;
+  Recorder::Clock clock_;
+  EngineHost engine_;
+  std::unique_ptr<Detour> detour_;
+  std::vector<std::unique_ptr<LinkProxy>> connections_;
+  std::vector<std::unique_ptr<DatagramProxy>> datagrams_;
+  std::unique_ptr<Partitions> partitions_;
+};
+
+}  // namespace leafcutter::node

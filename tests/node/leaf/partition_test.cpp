@@ -1,0 +1,172 @@
+// Partitions between services of a real leaf: what is open stalls, what is new hangs, and both go on when it heals.
+#include <gtest/gtest.h>
+
+#include "harness.hpp"
+
+namespace leafcutter::node::testing {
+namespace {
+
+constexpr const char* parted_services = R"(
+leafcutter: 1
+name: parted
+services:
+  broker:
+    run: [bin/web, --port, "8081", --data, "${data}"]
+    ports: { http: { port: 8081, protocol: http } }
+    ready: { http: /health }
+  shop:
+    run: [bin/web, --port, "8080", --data, "${data}", --peer, "broker:8081"]
+    ports: { http: { port: 8080, protocol: http } }
+    ready: { http: /health }
+    needs: [broker]
+  echo:
+    run: [python3, "${scenario}/bin/echo.py"]
+    ports: { main: 7000 }
+    ready: { tcp: main }
+links: [ workload -> shop, shop -> broker, workload -> echo ]
+workload:
+)";
+
+constexpr const char* echo_program = R"(
+import socket, threading
+def serve(c):
+  while True:
+    b = c.recv(100)
+    if not b: break
+    c.sendall(b)
+  c.close()
+s = socket.create_server(("0.0.0.0", 7000))
+while True:
+  c, _ = s.accept()
+  threading.Thread(target=serve, args=(c,), daemon=True).start()
+)";
+
+/// Says how long the longest of 60 exchanges on one connection took, and whether all came back in order.
+constexpr const char* talk_program = R"(
+import json, socket, time
+c = socket.create_connection(("echo", 7000))
+longest = 0; right = True
+for i in range(60):
+  began = time.monotonic()
+  c.sendall(bytes([i]))
+  right = c.recv(1) == bytes([i]) and right
+  longest = max(longest, time.monotonic() - began)
+  time.sleep(0.005)
+print(json.dumps({"longest_ms": int(longest * 1000), "right": right}))
+)";
+
+scenarios::Fault parted(scenarios::Site site, const std::string& length, const std::string& first,
+                        const std::string& second, Value more = Value::object()) {
+  Value params = {{"for", length}, {"between", {first}}, {"and", {second}}};
+  params.update(more);
+  return {"partition", std::move(site), 1, std::move(params)};
+}
+
+Ran run_parted(Nest& nest, const std::string& workload, scenarios::Fault fault) {
+  nest.write("bin/echo.py", echo_program);
+  nest.write("bin/talk.py", talk_program);
+  nest.give(parted_services + workload);
+  scenarios::Plan plan;
+  plan.faults.push_back(std::move(fault));
+  return nest.run(plan);
+}
+
+constexpr const char* ask_twice = R"(
+  - { get: shop/peer }
+  - { get: shop/peer, name: again, within: 8s }
+)";
+
+constexpr const char* talk = "  - { name: talk, run: [python3, bin/talk.py], expect: { exit: 0 } }\n";
+
+TEST(Partitions, NewConnectionsHangUntilItHeals) {
+  Nest nest;
+  const auto ran = run_parted(nest, ask_twice, parted({"workload", "step", "again"}, "300ms", "shop", "broker"));
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(ran.end()["cause"], "completed");
+  ASSERT_EQ(ran.of("step").size(), 2u);
+  EXPECT_EQ(ran.of("step")[1].attrs["json"], (Value{{"count", 0}}));
+  const auto fired = ran.of("fault.fired", "workload"), undone = ran.of("fault.undone", "workload");
+  ASSERT_EQ(fired.size(), 1u);
+  ASSERT_EQ(undone.size(), 1u);
+  auto evidence = fired[0].attrs["evidence"];
+  EXPECT_EQ(evidence["links"], (Value{"shop -> broker"}));
+  EXPECT_EQ(evidence["before_step"], "again");
+  EXPECT_EQ(evidence["first"]["met"], "an attempt to connect");
+  EXPECT_NE(undone[0].attrs["how"].get<std::string>().find("healed, its time is over"), std::string::npos);
+  EXPECT_GE(undone[0].at - fired[0].at, std::chrono::milliseconds(200));
+  ASSERT_EQ(ran.of("connect", "shop -> broker").size(), 2u);
+  EXPECT_GT(ran.of("connect", "shop -> broker")[1].at, undone[0].at);
+}
+
+TEST(Partitions, OpenConnectionsStallAndGoOn) {
+  Nest nest;
+  auto fault = parted({"workload", "event", ""}, "400ms", "workload", "echo");
+  fault.aim = scenarios::Aim{};
+  fault.aim->after = "connect to=echo";
+  const auto ran = run_parted(nest, talk, fault);
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("step").size(), 1u);
+  EXPECT_EQ(ran.of("step")[0].attrs["json"]["right"], true);
+  EXPECT_GE(ran.of("step")[0].attrs["json"]["longest_ms"], 300);
+  ASSERT_EQ(ran.of("fault.fired").size(), 1u);
+  EXPECT_EQ(ran.of("fault.fired")[0].attrs["evidence"]["first"]["met"], "bytes");
+  ASSERT_EQ(ran.of("fault.undone").size(), 1u);
+}
+
+TEST(Partitions, BeginAtAConnection) {
+  Nest nest;
+  const auto ran = run_parted(nest, talk, parted({"workload -> echo", "connect", "tcp"}, "400ms", "echo", "workload"));
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("step").size(), 1u);
+  EXPECT_EQ(ran.of("step")[0].attrs["json"]["right"], true);
+  EXPECT_GE(ran.of("step")[0].attrs["json"]["longest_ms"], 300);
+  ASSERT_EQ(ran.of("fault.fired", "workload -> echo").size(), 1u);
+}
+
+TEST(Partitions, OneWayLetsTheOtherWayThrough) {
+  Nest nest;
+  // What the workload sends arrives; what the echo says stalls.
+  const auto ran = run_parted(
+      nest, talk, parted({"workload -> echo", "connect", "tcp"}, "300ms", "workload", "echo", {{"flow", "to-first"}}));
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("fault.fired").size(), 1u);
+  ASSERT_EQ(ran.of("step").size(), 1u);
+  EXPECT_GE(ran.of("step")[0].attrs["json"]["longest_ms"], 200);
+  const auto closed = ran.of("close", "workload -> echo");
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_EQ(closed[0].attrs["down_bytes"], 60);
+}
+
+TEST(Partitions, EndWithTheEventThatTheyWaitFor) {
+  Nest nest;
+  const auto ran = run_parted(
+      nest, ask_twice,
+      parted({"workload", "step", "again"}, "20s", "shop", "broker", {{"until", "fault.fired kind=partition"}}));
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("fault.undone").size(), 1u);
+  EXPECT_NE(ran.of("fault.undone")[0].attrs["how"].get<std::string>().find("the event was seen"), std::string::npos);
+  ASSERT_EQ(ran.of("step").size(), 2u);
+  EXPECT_EQ(ran.of("step")[1].attrs["json"], (Value{{"count", 0}}));
+}
+
+TEST(Partitions, ThatMeetNothingAreNotFired) {
+  Nest nest;
+  const auto ran = run_parted(nest, "  - { get: shop/health, name: beside }\n",
+                              parted({"workload", "step", "beside"}, "100ms", "shop", "broker"));
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(ran.of("step").size(), 1u);
+  EXPECT_TRUE(ran.of("fault.fired").empty());
+  EXPECT_TRUE(ran.of("fault.undone").empty());
+}
+
+TEST(Partitions, BeforeAStepThatNeverComesStopNothing) {
+  Nest nest;
+  const auto ran = run_parted(nest, talk, parted({"workload", "step", "elsewhere"}, "2s", "workload", "echo"));
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("step").size(), 1u);
+  EXPECT_LT(ran.of("step")[0].attrs["json"]["longest_ms"], 300);
+  EXPECT_TRUE(ran.of("fault.fired").empty());
+}
+
+}  // namespace
+}  // namespace leafcutter::node::testing
