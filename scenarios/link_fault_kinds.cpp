@@ -45,7 +45,7 @@ FaultParameter ending_parameter() {
           .words = {"close", "reset"}};
 }
 
-std::chrono::nanoseconds time_of(const Value& params, const char* name) {
+std::chrono::nanoseconds given_time(const Value& params, const char* name) {
   const auto found = params.find(name);
   if (found == params.end() || !found->is_string()) return {};
   const auto time = base::parse_duration(found->get<std::string>());
@@ -65,7 +65,7 @@ std::string latency_refusal(const Value& params) {
 }
 
 std::string jitter_refusal(const Value& params) {
-  return params.contains("from") && time_of(params, "from") > time_of(params, "up-to")
+  return params.contains("from") && given_time(params, "from") > given_time(params, "up-to")
              ? "\"from\" is longer than \"up-to\"; exchange them"
              : "";
 }

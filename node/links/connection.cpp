@@ -21,7 +21,7 @@ constexpr auto connect_deadline = std::chrono::seconds(30);
 /// Reads and writes of one connection before the others get their turn.
 constexpr int rounds_in_a_row = 16;
 
-std::string text_of(const tcp::endpoint& endpoint) {
+std::string endpoint_text(const tcp::endpoint& endpoint) {
   const auto address = endpoint.address().to_string();
   return (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
 }
@@ -79,7 +79,7 @@ bool Connection::take_detour() {
   if (callee_.is_open()) {
     passage.callee.reset(callee_.release(error));
   } else {
-    for (const auto& endpoint : context_->upstream) passage.endpoints.push_back(text_of(endpoint));
+    for (const auto& endpoint : context_->upstream) passage.endpoints.push_back(endpoint_text(endpoint));
     passage.open_far = [open = context_->open_socket](int family, int) { return open(family); };
   }
   auto near = detour->lead(std::move(passage));

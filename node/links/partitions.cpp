@@ -50,7 +50,7 @@ std::map<std::string, proxy::Flow> flows_of(const scenarios::Fault& fault, const
   return flows;
 }
 
-std::chrono::nanoseconds length_of(const scenarios::Fault& fault) {
+std::chrono::nanoseconds partition_length(const scenarios::Fault& fault) {
   const auto length = base::parse_duration(fault.params.value("for", ""));
   return length ? *length : std::chrono::nanoseconds{};
 }
@@ -99,7 +99,7 @@ class Partitions::Active : public std::enable_shared_from_this<Active> {
         if (const auto here = self.lock()) here->look_for_release();
       });
     });
-    end_.expires_after(std::chrono::duration_cast<steady_clock::duration>(length_of(fault_)));
+    end_.expires_after(std::chrono::duration_cast<steady_clock::duration>(partition_length(fault_)));
     end_.async_wait([self = shared_from_this()](const auto& cancelled) {
       if (!cancelled) self->heal("its time is over");
     });
