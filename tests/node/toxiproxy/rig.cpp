@@ -99,4 +99,21 @@ std::string proxy_json(const std::string& name, const std::string& listen, const
          (more.empty() ? "" : "," + more) + "}";
 }
 
+bool listens(const std::string& address) {
+  Peer peer;
+  return Peer::try_dial(address, peer) == 0;
+}
+
+void expect_error(const Reply& reply, int status, const std::string& message) {
+  EXPECT_EQ(reply.status, status);
+  EXPECT_EQ(reply.body, R"({"error":")" + message + R"(","status":)" + std::to_string(status) + "}\n");
+  EXPECT_EQ(reply.header("content-type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(reply.header("x-content-type-options"), "nosniff");
+}
+
+void expect_json(const Reply& reply, int status) {
+  EXPECT_EQ(reply.status, status) << reply.body;
+  EXPECT_EQ(reply.header("content-type"), "application/json");
+}
+
 }  // namespace leafcutter::node::toxiproxy

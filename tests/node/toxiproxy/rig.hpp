@@ -62,4 +62,11 @@ class ApiRig {
 std::string proxy_json(const std::string& name, const std::string& listen, const std::string& upstream,
                        const std::string& more = {});
 
+/// Whether somebody accepts there.
+bool listens(const std::string& address);
+
+/// Errors are JSON, and are said to be text.
+void expect_error(const Reply& reply, int status, const std::string& message);
+void expect_json(const Reply& reply, int status);
+
 }  // namespace leafcutter::node::toxiproxy
