@@ -265,7 +265,8 @@ std::vector<FaultKind> process_fault_kinds() {
 const std::vector<FaultKind>& fault_kinds() {
   static const auto list = [] {
     auto all = syscall_fault_kinds();
-    for (auto&& rows : {link_fault_kinds(), process_fault_kinds(), dns_fault_kinds()}) all.insert(all.end(), rows.begin(), rows.end());
+    for (auto&& rows : {link_fault_kinds(), process_fault_kinds(), dns_fault_kinds()})
+      all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();
   return list;

@@ -296,7 +296,8 @@ std::vector<Shape> explore_shapes() {
         {"leaf-timeout", duration(std::chrono::milliseconds(100)), "how long one run may take", false, "30s"}}},
       {"fault",
        "Faults of a service or a link",
-       "`syscalls`, `process` and `dns` strike services, `network` strikes links. `leafcutter faults` lists every kind.",
+       "`syscalls`, `process` and `dns` strike services, `network` strikes links. `leafcutter faults` lists every "
+       "kind.",
        {{"on", either({name(), list(either({name(), of_shape("target")}), 1), of_shape("target")}),
          "a service, a link, what is between sets of services, or a list of them", true},
         {"syscalls", of_shape("syscall faults"), "at the system calls of a service"},

@@ -56,8 +56,7 @@ class DatagramTaps final : public proxy::FilterFactory {
 }  // namespace
 
 struct DatagramProxy::State {
-  State(DatagramContext given, scenarios::Link carried)
-      : context(given), link(std::move(carried)), lane(link.id()) {}
+  State(DatagramContext given, scenarios::Link carried) : context(given), link(std::move(carried)), lane(link.id()) {}
 
   DatagramContext context;
   scenarios::Link link;

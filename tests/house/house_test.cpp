@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "rules.hpp"
 #include "tests/support/folder.hpp"
 
