@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,13 +88,19 @@ int main(int argc, char** argv) {
     return leafcutter::node::run_nursery(leafcutter::node::nursery_socket);
   const int runs = argc > 1 ? std::atoi(argv[1]) : 50;
   const auto self = leafcutter::commands::own_program();
-  const auto subject = std::filesystem::path(self).parent_path().string() + "/bench_leaf_subject";
-  const auto loaded = leafcutter::scenarios::load_text(scenario_text(subject), "/overhead.yaml");
+  // The scenario's folder is what a leaf shows, wherever that is.
+  const auto folder = std::filesystem::path(self).parent_path().string();
+  const auto subject = folder + "/bench_leaf_subject";
+  const auto loaded = leafcutter::scenarios::load_text(scenario_text(subject), folder + "/overhead.yaml");
   if (!loaded.scenario) {
     std::fprintf(stderr, "%s\n", loaded.errors.front().text().c_str());
     return 2;
   }
   const auto out = std::filesystem::temp_directory_path().string() + "/leafcutter-bench-" + std::to_string(::getpid());
+  const std::shared_ptr<void> removed_at_the_end(nullptr, [&out](void*) {
+    std::error_code ignored;
+    std::filesystem::remove_all(out, ignored);
+  });
   const auto folders = leafcutter::commands::make_folders(out, "bench");
   if (!folders) return 3;
   const auto runner = leafcutter::commands::LeafRunner::start(*folders, *loaded.scenario);
@@ -112,7 +119,6 @@ int main(int argc, char** argv) {
     }
     leaf.push_back(milliseconds_since(began));
   }
-  std::filesystem::remove_all(out);
   std::printf("| one service, one request (%d runs each, alternating, medians) | ms |\n|---|---|\n", runs);
   std::printf("| started by hand | %.1f |\n| as a leaf, judged | %.1f |\n| overhead of the leaf | %.1f |\n",
               median(hand), median(leaf), median(leaf) - median(hand));
