@@ -20,7 +20,9 @@ std::vector<EventKind> leaf_kinds() {
         {"reason", "the reason code when it was cut short"},
         {"detail", "what was found"},
         {"dropped", "events that were lost"},
-        {"log_lines_dropped", "lines beyond the limit of a leaf, if there were any"}},
+        {"log_lines_dropped", "lines beyond the limit of a leaf, if there were any"},
+        {"egress_dropped",
+         "refused attempts to leave it that became no event: beyond 64 destinations, if there were any"}},
        false},
       {events::sites,
        "How often each site was visited.",
@@ -93,6 +95,14 @@ std::vector<EventKind> service_kinds() {
         {"family", "its syscall family"},
         {"n", "how often that was so"},
         {"why", "what could not be read"}}},
+      {events::egress_refused,
+       "A service, or a program of the workload, dialled or sent to an address outside of the leaf, and was refused. "
+       "Said at the 1st, 2nd, 4th, 8th, ... time for each destination.",
+       "service",
+       {{"transport", "tcp or udp"},
+        {"address", "where to, of IPv4 or IPv6"},
+        {"port", "its number"},
+        {"n", "how often that was so"}}},
   };
 }
 

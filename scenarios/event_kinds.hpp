@@ -40,12 +40,13 @@ inline constexpr const char* fault_armed = "fault.armed";  ///< fault (index), k
 inline constexpr const char* fault_fired = "fault.fired";  ///< fault, kind, evidence {...}; on the lane it struck
 inline constexpr const char* fault_undone = "fault.undone";  ///< fault, how
 // --- services (lane: the service) ---
-inline constexpr const char* start = "start";            ///< attempt, argv
-inline constexpr const char* ready = "ready";            ///< attempt, after_ms
-inline constexpr const char* exit = "exit";              ///< attempt, status or signal, injected, lost
-inline constexpr const char* log = "log";                ///< stream, line
-inline constexpr const char* syscall = "syscall";        ///< call, family, resource, path, n, injected
-inline constexpr const char* unresolved = "unresolved";  ///< call, family, n, why
+inline constexpr const char* start = "start";                    ///< attempt, argv
+inline constexpr const char* ready = "ready";                    ///< attempt, after_ms
+inline constexpr const char* exit = "exit";                      ///< attempt, status or signal, injected, lost
+inline constexpr const char* log = "log";                        ///< stream, line
+inline constexpr const char* syscall = "syscall";                ///< call, family, resource, path, n, injected
+inline constexpr const char* unresolved = "unresolved";          ///< call, family, n, why
+inline constexpr const char* egress_refused = "egress.refused";  ///< transport, address, port, n
 // --- links (lane: the link's id) ---
 inline constexpr const char* connect = "connect";  ///< from, to, port, conn, accepted
 inline constexpr const char* close = "close";      ///< from, to, port, conn, up_bytes, down_bytes, cause

@@ -14,6 +14,7 @@
 #include "node/leaf/checks.hpp"
 #include "node/leaf/context.hpp"
 #include "node/leaf/durability.hpp"
+#include "node/leaf/egress.hpp"
 #include "node/leaf/isolation.hpp"
 #include "node/leaf/links.hpp"
 #include "node/leaf/name_service.hpp"
@@ -114,6 +115,10 @@ class Leaf {
     auto names = NameService::start(context_);
     if (!names) return names.error();
     names_ = std::move(*names);
+    auto taps = network_.tap_egress();
+    if (!taps) return taps.error();
+    egress_ = std::make_unique<Egress>(io_, recorder_, std::move(*taps));
+    egress_->start();
     return links_.open();
   }
 
@@ -155,11 +160,13 @@ class Leaf {
     if (ended_) return;
     ended_ = true;
     links_.finish();
+    if (egress_) egress_->finish();
     sites_.finish();
     Value attrs = {{"cause", cause}, {"dropped", outbox_.dropped()}};
     if (!reason.empty()) attrs["reason"] = reason;
     if (!detail.empty()) attrs["detail"] = detail;
     if (context_.log_lines_dropped > 0) attrs["log_lines_dropped"] = context_.log_lines_dropped;
+    if (egress_ && egress_->dropped() > 0) attrs["egress_dropped"] = egress_->dropped();
     recorder_.record("leaf", events::leaf_end, std::move(attrs));
     io_.stop();
   }
@@ -178,6 +185,7 @@ class Leaf {
   LeafContext context_;
   Services services_;
   std::unique_ptr<NameService> names_;
+  std::unique_ptr<Egress> egress_;
   Links links_;
   asio::steady_timer timeout_;
   mutable std::mutex mutex_;

@@ -52,10 +52,15 @@ std::string bytes_of(const T& value) {
   return out;
 }
 
+unsigned char family_of(const std::string& address) {
+  return address.find(':') == std::string::npos ? AF_INET : AF_INET6;
+}
+
 base::Expected<std::string> address_bytes(const std::string& text) {
-  in_addr address{};
-  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) return base::system_error("address " + text, EINVAL);
-  return bytes_of(address);
+  std::string bytes(family_of(text) == AF_INET ? sizeof(in_addr) : sizeof(in6_addr), '\0');
+  if (::inet_pton(family_of(text), text.c_str(), bytes.data()) != 1)
+    return base::system_error("address " + text, EINVAL);
+  return bytes;
 }
 
 base::Status talk(int socket, const std::string& request, const std::string& what) {
@@ -100,9 +105,11 @@ base::Status configure_loopback(const std::vector<std::string>& addresses) {
     const auto address = address_bytes(text);
     if (!address) return address.error();
     ifaddrmsg body{};
-    body.ifa_family = AF_INET;
-    body.ifa_prefixlen = 32;
-    body.ifa_scope = RT_SCOPE_HOST;
+    body.ifa_family = family_of(text);
+    body.ifa_prefixlen = static_cast<unsigned char>(8 * address->size());
+    // Of IPv6 an address of the scope of a host is no source for what leaves it.
+    body.ifa_scope = body.ifa_family == AF_INET ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE;
+    body.ifa_flags = IFA_F_NODAD;  // else one of IPv6 is of no use until the kernel has asked around for it
     body.ifa_index = index;
     const auto request = message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body,
                                  attribute(IFA_LOCAL, *address) + attribute(IFA_ADDRESS, *address));
@@ -114,16 +121,22 @@ base::Status configure_loopback(const std::vector<std::string>& addresses) {
 base::Status add_cable(const std::string& name, const std::string& peer, int peer_network) {
   const auto socket = open_netlink();
   if (!socket) return socket.error();
+  ifinfomsg end{};
+  end.ifi_flags = IFF_NOARP;
+  end.ifi_change = IFF_NOARP;
+  const auto hardware = attribute(IFLA_ADDRESS, std::string("\x02\0LEAF", 6));  // locally administered
   const auto far_end =
-      bytes_of(ifinfomsg{}) + attribute(IFLA_IFNAME, peer) + attribute(IFLA_NET_NS_FD, bytes_of(peer_network));
+      bytes_of(end) + attribute(IFLA_IFNAME, peer) + attribute(IFLA_NET_NS_FD, bytes_of(peer_network)) + hardware;
   const auto kind = attribute(IFLA_INFO_KIND, "veth") + attribute(IFLA_INFO_DATA, attribute(VETH_INFO_PEER, far_end));
-  const auto request = message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, ifinfomsg{},
-                               attribute(IFLA_IFNAME, name) + attribute(IFLA_LINKINFO, kind));
+  const auto request = message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, end,
+                               attribute(IFLA_IFNAME, name) + hardware + attribute(IFLA_LINKINFO, kind));
   return talk(socket->get(), request, "connect two networks");
 }
 
-base::Status add_route(const std::string& interface, const std::string& destination, unsigned char prefix,
-                       const std::string& source) {
+namespace {
+
+base::Status route(const std::string& interface, const std::string& destination, unsigned char prefix,
+                   const std::string& source, unsigned char type) {
   const auto socket = open_netlink();
   if (!socket) return socket.error();
   unsigned index = 0;
@@ -131,13 +144,14 @@ base::Status add_route(const std::string& interface, const std::string& destinat
   const auto to = address_bytes(destination);
   if (!to) return to.error();
   rtmsg body{};
-  body.rtm_family = AF_INET;
+  body.rtm_family = family_of(destination);
   body.rtm_dst_len = prefix;
   body.rtm_table = RT_TABLE_MAIN;
   body.rtm_protocol = RTPROT_STATIC;
-  body.rtm_scope = RT_SCOPE_LINK;
-  body.rtm_type = RTN_UNICAST;
-  auto attributes = attribute(RTA_DST, *to) + attribute(RTA_OIF, bytes_of(index));
+  body.rtm_scope = type == RTN_LOCAL ? RT_SCOPE_HOST : RT_SCOPE_LINK;
+  body.rtm_type = type;
+  auto attributes = type == RTN_THROW ? std::string() : attribute(RTA_OIF, bytes_of(index));
+  if (prefix > 0) attributes += attribute(RTA_DST, *to);
   if (!source.empty()) {
     const auto from = address_bytes(source);
     if (!from) return from.error();
@@ -146,6 +160,19 @@ base::Status add_route(const std::string& interface, const std::string& destinat
   return talk(socket->get(), message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, body, attributes),
               "route " + destination + " over " + interface);
 }
+
+}  // namespace
+
+base::Status add_route(const std::string& interface, const std::string& destination, unsigned char prefix,
+                       const std::string& source) {
+  return route(interface, destination, prefix, source, RTN_UNICAST);
+}
+
+base::Status forbid_route(const std::string& destination, unsigned char prefix) {
+  return route("lo", destination, prefix, "", RTN_THROW);
+}
+
+base::Status make_all_local(const std::string& any) { return route("lo", any, 0, "", RTN_LOCAL); }
 
 namespace {
 

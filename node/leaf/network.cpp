@@ -2,6 +2,10 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -28,13 +32,60 @@ base::Expected<UniqueFd> current_network() {
   return fd;
 }
 
-base::Status prepare_current(const std::vector<std::string>& addresses) {
-  if (auto status = configure_loopback(addresses); !status) return status;
-  // Services use the ports they always used, also those below 1024, without being root.
-  const std::string path = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+base::Status set_network(const std::string& setting, const char* value) {
+  const std::string path = "/proc/sys/net/" + setting;
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd || ::write(fd.get(), "0", 1) != 1) return base::system_error("write " + path, errno);
+  const auto size = static_cast<ssize_t>(std::strlen(value));
+  if (!fd || ::write(fd.get(), value, std::strlen(value)) != size) return base::system_error("write " + path, errno);
   return base::ok();
+}
+
+bool has_six() { return ::access("/proc/sys/net/ipv6", F_OK) == 0; }
+
+/// "fd77::2" for "10.77.0.2".
+std::string six_of(const std::string& address) { return "fd77::" + address.substr(address.rfind('.') + 1); }
+
+base::Status prepare_current(const std::vector<std::string>& addresses) {
+  auto all = addresses;
+  if (has_six()) {
+    for (const auto& address : addresses) all.push_back(six_of(address));
+    // No addresses of the link: both ends of a cable would have the same.
+    if (auto status = set_network("ipv6/conf/default/addr_gen_mode", "1"); !status) return status;
+  }
+  if (auto status = configure_loopback(all); !status) return status;
+  // Services use the ports they always used, also those below 1024, without being root.
+  return set_network("ipv4/ip_unprivileged_port_start", "0");
+}
+
+/// Everything arrives here and, where nobody listens, is refused by the kernel, at once however often.
+base::Status refuse_everything() {
+  if (auto status = make_all_local("0.0.0.0"); !status) return status;
+  if (auto status = set_network("ipv4/icmp_ratelimit", "0"); !status || !has_six()) return status;
+  if (auto status = make_all_local("::"); !status) return status;
+  return set_network("ipv6/icmp/ratelimit", "0");
+}
+
+/// What is for an address outside of the leaf; the filter runs for every packet that a service sends to a link.
+base::Expected<UniqueFd> tap(bool six) {
+  // Loads a word of the destination; those of the leaf are not for us.
+  std::vector<sock_filter> program = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16),
+                                      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xffffff00),
+                                      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0a4d0000, 0, 1),  // 10.77.0.0/24
+                                      BPF_STMT(BPF_RET | BPF_K, 0), BPF_STMT(BPF_RET | BPF_K, 256)};
+  if (six)
+    program = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 24), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xfd770000, 0, 3),
+               BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),  // fd77::/64
+               BPF_STMT(BPF_RET | BPF_K, 0),           BPF_STMT(BPF_RET | BPF_K, 256)};
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  UniqueFd fd(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));  // hears nothing until it is bound
+  if (!fd) return base::system_error("packet socket", errno);
+  sockaddr_ll name{};
+  name.sll_family = AF_PACKET;
+  name.sll_protocol = htons(six ? ETH_P_IPV6 : ETH_P_IP);
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
+    return base::system_error("packet socket", errno);
+  return fd;
 }
 
 base::Error unavailable(base::Error error) { return {base::ErrorCode::unavailable, "network: " + error.message, {}}; }
@@ -156,6 +207,7 @@ base::Expected<Network> Network::create(const scenarios::Scenario& scenario, boo
   if (!home) return unavailable(home.error());
   const int home_fd = home->get();
   network.namespaces_[scenarios::workload_lane] = std::move(*home);
+  if (auto status = network.add_outside(); !status) return unavailable(status.error());
   for (const auto& service : scenario.services) {
     const bool dials = std::any_of(scenario.links.begin(), scenario.links.end(),
                                    [&](const auto& link) { return link.from == service.name; });
@@ -164,7 +216,66 @@ base::Expected<Network> Network::create(const scenarios::Scenario& scenario, boo
   if (between)
     if (auto status = network.add_between(); !status) return unavailable(status.error());
   if (::setns(home_fd, CLONE_NEWNET) != 0) return unavailable(base::system_error("setns", errno));
+  if (auto status = network.connect(scenarios::workload_lane, home_fd, network.outside_.get(), "from200"); !status)
+    return unavailable(status.error());
+  if (auto status = network.await_cables(); !status) return unavailable(status.error());
   return network;
+}
+
+base::Status Network::add_outside() {
+  if (::unshare(CLONE_NEWNET) != 0) return base::system_error("unshare", errno);
+  // An address of nobody: errors of IPv6 need one to come from.
+  if (auto status = prepare_current({"10.77.0.254"}); !status) return status;
+  if (auto status = refuse_everything(); !status) return status;
+  auto outside = current_network();
+  if (!outside) return outside.error();
+  outside_ = std::move(*outside);
+  return base::ok();
+}
+
+base::Status Network::connect(const std::string& lane, int own, int beyond, const std::string& far_end) {
+  const auto& four = address(lane);
+  const auto six = has_six() ? six_of(four) : std::string();
+  if (auto status = add_cable("outward", far_end, beyond); !status) return status;
+  if (auto status = add_route("outward", "0.0.0.0", 0, four); !status) return status;
+  if (!six.empty())
+    if (auto status = add_route("outward", "::", 0, six); !status) return status;
+  ends_.push_back({own, "outward", "", 0});
+  const EnterNetwork there(beyond, own);
+  if (!there.status()) return there.status();
+  if (auto status = add_route(far_end, four, 32, ""); !status) return status;
+  if (!six.empty())
+    if (auto status = add_route(far_end, six, 128, ""); !status) return status;
+  ends_.push_back({beyond, far_end, lane, static_cast<int>(::if_nametoindex(far_end.c_str()))});
+  return base::ok();
+}
+
+/// At the end, for all of them: the kernel brings them up while others are made.
+base::Status Network::await_cables() const {
+  for (const auto& end : ends_) {
+    const EnterNetwork there(end.network, home());
+    if (!there.status()) return there.status();
+    if (auto status = await_operational(end.interface); !status) return status;
+  }
+  return base::ok();
+}
+
+base::Expected<std::vector<EgressTap>> Network::tap_egress() const {
+  std::map<int, std::map<int, std::string>> places;
+  for (const auto& end : ends_)
+    if (!end.lane.empty()) places[end.network][end.index] = end.lane;
+  std::vector<EgressTap> taps;
+  for (const auto& [network, lanes] : places) {
+    const EnterNetwork there(network, home());
+    if (!there.status()) return there.status().error();
+    for (const bool six : {false, true}) {
+      if (six && !has_six()) continue;
+      auto socket = tap(six);
+      if (!socket) return socket.error();
+      taps.push_back({std::move(*socket), lanes});
+    }
+  }
+  return taps;
 }
 
 base::Status Network::add_between() {
@@ -183,7 +294,12 @@ base::Status Network::add_service(const std::string& service, bool dials) {
   if (!own) return own.error();
   const int own_fd = own->get();
   namespaces_[service] = std::move(*own);
-  return dials ? connect_anteroom(service, own_fd) : base::ok();
+  if (dials) return connect_anteroom(service, own_fd);
+  if (auto status = forbid_route("10.77.0.0", 24); !status) return status;  // its peers are there as well
+  if (has_six())
+    if (auto status = forbid_route("fd77::", 64); !status) return status;
+  const auto& ours = address(service);
+  return connect(service, own_fd, outside_.get(), "from" + ours.substr(ours.rfind('.') + 1));
 }
 
 base::Status Network::connect_anteroom(const std::string& service, int own) {
@@ -194,18 +310,11 @@ base::Status Network::connect_anteroom(const std::string& service, int own) {
   if (auto status = prepare_current(others); !status) return status;
   auto anteroom = current_network();
   if (!anteroom) return anteroom.error();
-  if (auto status = add_cable("inward", "outward", own); !status) return status;
-  if (auto status = add_route("inward", address(service), 32, ""); !status) return status;
-  if (::setns(own, CLONE_NEWNET) != 0) return base::system_error("setns", errno);
-  if (auto status = add_route("outward", "10.77.0.0", 24, address(service)); !status) return status;
-  if (auto status = await_operational("outward"); !status) return status;
-  const auto far_end = [&]() -> base::Status {
-    const EnterNetwork inside(anteroom->get(), own);
-    return inside.status() ? await_operational("inward") : inside.status();
-  }();
-  if (!far_end) return far_end;
+  if (auto status = refuse_everything(); !status) return status;
+  const int beyond = anteroom->get();
   anterooms_[service] = std::move(*anteroom);
-  return base::ok();
+  if (::setns(own, CLONE_NEWNET) != 0) return base::system_error("setns", errno);
+  return connect(service, own, beyond, "inward");
 }
 
 int Network::of(const std::string& lane) const { return namespaces_.at(lane).get(); }

@@ -1,7 +1,8 @@
 // The networks of a leaf: one namespace for each service and one for the workload, joined by nothing but the sockets
 // that the runner opens in them. What a service dials arrives in an anteroom of its own, a further namespace where
 // every other address is local and nobody but the links listens: so a dial ends at a link or is refused, and a service
-// may use the very port that it dials elsewhere.
+// may use the very port that it dials elsewhere. Who has no links has the same in common with the others like it, where
+// nobody listens at all. What was meant for the world outside of the leaf is seen where it is refused.
 #pragma once
 
 #include <sys/socket.h>
@@ -35,6 +36,12 @@ class EnterNetwork {
 /// "10.77.0.1" for the first service and so on; "10.77.0.200" for the workload.
 std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario);
 
+/// Where what is sent out of the leaf can be seen: a packet socket that hears nothing else.
+struct EgressTap {
+  base::UniqueFd socket;             ///< non-blocking; packets begin with their IP header
+  std::map<int, std::string> lanes;  ///< who sends, by the index of the interface it arrives at
+};
+
 class Network {
  public:
   /// Called while the process has a single thread; afterwards that thread is in the workload's network, which every
@@ -49,6 +56,9 @@ class Network {
   /// "10.77.0.2" of a service, "10.77.0.200" of the workload.
   const std::string& address(const std::string& lane) const { return addresses_.at(lane); }
   const std::map<std::string, std::string>& addresses() const { return addresses_; }
+
+  /// One tap for each family and place where dials are refused.
+  base::Expected<std::vector<EgressTap>> tap_egress() const;
 
   /// A fresh non-blocking TCP socket there.
   base::Expected<base::UniqueFd> open_socket(const std::string& lane, int family) const;
@@ -70,11 +80,23 @@ class Network {
 
   base::Status add_between();
   base::Status add_service(const std::string& service, bool dials);
+  base::Status add_outside();
   base::Status connect_anteroom(const std::string& service, int own);
+  /// From network `own`, in which the thread is, to `beyond`; what is in no other route goes there.
+  base::Status connect(const std::string& lane, int own, int beyond, const std::string& far_end);
+  base::Status await_cables() const;
 
   std::map<std::string, base::UniqueFd> namespaces_;
   std::map<std::string, base::UniqueFd> anterooms_;  ///< of services that dial
+  base::UniqueFd outside_;                           ///< the one for all others and the workload
   std::map<std::string, std::string> addresses_;
+  struct CableEnd {
+    int network = -1;
+    std::string interface;
+    std::string lane;  ///< whose sendings arrive at it; empty: the near end
+    int index = 0;
+  };
+  std::vector<CableEnd> ends_;
 };
 
 }  // namespace leafcutter::node

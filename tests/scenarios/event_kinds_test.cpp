@@ -19,7 +19,7 @@ TEST(EventKinds, EveryNameOfTheHeaderIsDefinedOnce) {
       events::leaf_begin,   events::leaf_end, events::sites, events::fault_armed, events::fault_fired,
       events::fault_undone, events::start,    events::ready, events::exit,        events::log,
       events::syscall,      events::connect,  events::close, events::request,     events::reply,
-      events::step,         events::settled,  events::check, events::unresolved};
+      events::step,         events::settled,  events::check, events::unresolved,  events::egress_refused};
   EXPECT_EQ(names, expected);
   EXPECT_EQ(event_kind("reqest"), nullptr);
 }

@@ -51,7 +51,7 @@ TEST(EventPattern, MistakesNameThePlaceAndWhatWouldDo) {
       {"replay from=shop", "unknown event \"replay\"; did you mean \"reply\"?", 0, 6},
       {"from=shop",
        "an event pattern begins with a kind of event: one of fault.fired, start, ready, exit, log, "
-       "syscall, unresolved, connect, close, request, reply, step and settled",
+       "syscall, unresolved, egress.refused, connect, close, request, reply, step and settled",
        0, 9},
       {"reply statsu=201", "event \"reply\" has no attribute \"statsu\"; did you mean \"status\"?", 6, 6},
       {"reply from=shp", "there is no service \"shp\"; did you mean \"shop\"?", 11, 3},
@@ -64,7 +64,8 @@ TEST(EventPattern, MistakesNameThePlaceAndWhatWouldDo) {
       {"reply from=sh\"op", "a quote within a word; put the whole value in quotes", 13, 1},
       {"reply\nfrom=shop", "a control character; this is one line of text", 5, 1},
       {"sites",
-       "unknown event \"sites\"; known: fault.fired, start, ready, exit, log, syscall, unresolved, connect, close, "
+       "unknown event \"sites\"; known: fault.fired, start, ready, exit, log, syscall, unresolved, egress.refused, "
+       "connect, close, "
        "request, reply, step and settled",
        0, 5},
   };

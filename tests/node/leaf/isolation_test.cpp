@@ -74,8 +74,8 @@ workload:
             R"(, expect: { json: { connected: false, error: { matches: "refused|unreachable" } } } }
   - { get: shop/dial/broker/8081, expect: { json: { connected: false, error: { matches: "refused|unreachable" } } } }
   - { get: shop/dial/10.77.0.200/8080, expect: { json: { connected: false, error: { matches: "refused|unreachable" } } } }
-  - { get: shop/dial/192.0.2.1/80, expect: { json: { connected: false, error: Network is unreachable } } }
-  - { get: shop/dial/10.0.0.1/80, expect: { json: { connected: false, error: Network is unreachable } } }
+  - { get: shop/dial/192.0.2.1/80, expect: { json: { connected: false, error: Connection refused } } }
+  - { get: shop/dial/10.0.0.1/80, expect: { json: { connected: false, error: Connection refused } } }
   - { get: shop/dial/example.org/80, expect: { json: { connected: false, error: no such name } } }
   - run: [/bin/sh, -c, "bash -c 'exec 3<>/dev/tcp/broker/8081'"]
     expect: { exit: 1 }
