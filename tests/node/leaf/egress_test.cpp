@@ -98,12 +98,15 @@ TEST(Egress, IsRefusedAtOnceAndBecomesAnEvent) {
   EXPECT_EQ(refusals(ran, "alone"), expected);
   EXPECT_EQ(refusals(ran, "workload"), (Texts{"tcp 198.51.100.1 25 x1"}));
   EXPECT_FALSE(ran.end().contains("egress_dropped"));
+  ASSERT_EQ(ran.of("settled").size(), 1u);
+  for (const auto& event : ran.of("egress.refused")) EXPECT_LT(event.at, ran.of("settled")[0].at) << "told late";
 }
 
 TEST(Egress, WhatStaysInTheLeafOrSendsNothingIsNone) {
   Nest nest;
-  const auto ran = going(nest, R"(tcp, 10.77.0.1, "8081", "1", udp, 127.0.0.1, "9", "1", tcp, "::1", "9", "1")",
-                         R"(look, 192.0.2.1, "53", "1", tcp, 10.77.0.1, "8081", "1", tcp, "fd77::1", "9", "1")");
+  const auto ran = going(
+      nest, R"(tcp, 10.77.0.1, "8081", "1", udp, 127.0.0.1, "9", "1", tcp, "::1", "9", "1", tcp, "fd77::1", "9", "1")",
+      R"(look, 192.0.2.1, "53", "1", tcp, 10.77.0.1, "8081", "1", tcp, "fd77::1", "9", "1")");
   SCOPED_TRACE(ran.text());
   EXPECT_EQ(said(ran, "linked"), "went arrived refused");
   EXPECT_EQ(said(ran, "alone"), "went no-route") << "there is no link";
