@@ -7,6 +7,8 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
+#include "node/leaf/network.hpp"
+
 namespace leafcutter::node {
 
 namespace asio = boost::asio;
@@ -132,7 +134,8 @@ base::Status tcp_connect(const Endpoints& endpoints, Deadline deadline) {
 Endpoints local_endpoints(const std::string& address, std::uint16_t port) {
   return {{asio::ip::make_address("127.0.0.1"), port},
           {asio::ip::make_address(address), port},
-          {asio::ip::make_address("::1"), port}};
+          {asio::ip::make_address("::1"), port},
+          {asio::ip::make_address(ipv6_address(address)), port}};
 }
 
 }  // namespace leafcutter::node

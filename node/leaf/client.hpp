@@ -39,7 +39,8 @@ base::Expected<std::string> tcp_exchange(const Endpoints& endpoints, const std::
 /// Connects and closes.
 base::Status tcp_connect(const Endpoints& endpoints, Deadline deadline);
 
-/// 127.0.0.1, the service's own address, ::1: where a service may be listening, seen from inside its network.
+/// 127.0.0.1, the service's own address, ::1, its own address of IPv6: where a service may be listening, seen from
+/// inside its network.
 Endpoints local_endpoints(const std::string& address, std::uint16_t port);
 
 }  // namespace leafcutter::node

@@ -42,13 +42,10 @@ base::Status set_network(const std::string& setting, const char* value) {
 
 bool has_six() { return ::access("/proc/sys/net/ipv6", F_OK) == 0; }
 
-/// "fd77::2" for "10.77.0.2".
-std::string six_of(const std::string& address) { return "fd77::" + address.substr(address.rfind('.') + 1); }
-
 base::Status prepare_current(const std::vector<std::string>& addresses) {
   auto all = addresses;
   if (has_six()) {
-    for (const auto& address : addresses) all.push_back(six_of(address));
+    for (const auto& address : addresses) all.push_back(ipv6_address(address));
     // No addresses of the link: both ends of a cable would have the same.
     if (auto status = set_network("ipv6/conf/default/addr_gen_mode", "1"); !status) return status;
   }
@@ -188,6 +185,8 @@ base::Status EnterNetwork::status() const {
   return base::ok();
 }
 
+std::string ipv6_address(const std::string& address) { return "fd77::" + address.substr(address.rfind('.') + 1); }
+
 std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario) {
   std::map<std::string, std::string> addresses = {{scenarios::workload_lane, "10.77.0.200"}};
   for (std::size_t i = 0; i < scenario.services.size(); ++i)
@@ -235,7 +234,7 @@ base::Status Network::add_outside() {
 
 base::Status Network::connect(const std::string& lane, int own, int beyond, const std::string& far_end) {
   const auto& four = address(lane);
-  const auto six = has_six() ? six_of(four) : std::string();
+  const auto six = has_six() ? ipv6_address(four) : std::string();
   if (auto status = add_cable("outward", far_end, beyond); !status) return status;
   if (auto status = add_route("outward", "0.0.0.0", 0, four); !status) return status;
   if (!six.empty())
@@ -330,7 +329,7 @@ base::Expected<UniqueFd> Network::open_socket(const std::string& lane, int famil
 base::Expected<UniqueFd> Network::dial_datagrams(const std::string& lane, std::uint16_t port) const {
   const EnterNetwork inside(of(lane), home());
   if (auto status = inside.status(); !status) return status.error();
-  const auto to = where_bound({"127.0.0.1", address(lane), "::1"}, port);
+  const auto to = where_bound({"127.0.0.1", address(lane), "::1", ipv6_address(address(lane))}, port);
   UniqueFd fd(
       ::socket(to.find(':') == std::string::npos ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return base::system_error("socket in the network of " + lane, errno);
@@ -346,9 +345,13 @@ base::Expected<std::vector<UniqueFd>> Network::listen(const scenarios::Scenario&
     const auto anteroom = anterooms_.find(link.from);
     const EnterNetwork inside(anteroom == anterooms_.end() ? of(link.from) : anteroom->second.get(), home());
     if (auto status = inside.status(); !status) return status.error();
-    auto own = bound(address(link.to), link.number, type);
-    if (!own) return own.error();
-    listeners.push_back(std::move(*own));
+    std::vector<std::string> callee = {address(link.to)};
+    if (has_six()) callee.push_back(ipv6_address(address(link.to)));
+    for (const auto& one : callee) {
+      auto own = bound(one, link.number, type);
+      if (!own) return own.error();
+      listeners.push_back(std::move(*own));
+    }
   }
   if (declares(scenario, link.from, link.number, link.is_datagrams())) return listeners;
   const EnterNetwork inside(of(link.from), home());

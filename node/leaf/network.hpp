@@ -36,6 +36,9 @@ class EnterNetwork {
 /// "10.77.0.1" for the first service and so on; "10.77.0.200" for the workload.
 std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario);
 
+/// The IPv6 address of who has this one: "fd77::2" for "10.77.0.2". Names resolve to the other alone.
+std::string ipv6_address(const std::string& address);
+
 /// Where what is sent out of the leaf can be seen: a packet socket that hears nothing else.
 struct EgressTap {
   base::UniqueFd socket;             ///< non-blocking; packets begin with their IP header
@@ -69,9 +72,9 @@ class Network {
   /// A fresh non-blocking UDP socket there, connected to the port, on the address that somebody has it on.
   base::Expected<base::UniqueFd> dial_datagrams(const std::string& lane, std::uint16_t port) const;
 
-  /// Listeners of a link (of UDP: bound sockets): on the callee's address, in the caller's anteroom (the workload needs
-  /// none), and on the loopback addresses of the caller for dials that have "localhost" hard-coded, unless it or an
-  /// earlier link uses that port there.
+  /// Listeners of a link (of UDP: bound sockets): on the callee's addresses, in the caller's anteroom (the workload
+  /// needs none), and on the loopback addresses of the caller for dials that have "localhost" hard-coded, unless it or
+  /// an earlier link uses that port there.
   base::Expected<std::vector<base::UniqueFd>> listen(const scenarios::Scenario& scenario,
                                                      const scenarios::Link& link) const;
 

@@ -81,8 +81,11 @@ SupervisorContext supervision_of(LeafContext& context, const std::string& servic
                                  const std::vector<std::string>& families, std::function<void(bool power_lost)> crash) {
   std::map<std::string, std::string> peers;
   for (const auto& other : context.scenario.services)
-    for (const auto& port : other.ports)
-      peers[context.network.address(other.name) + ":" + std::to_string(port.number)] = other.name + ":" + port.name;
+    for (const auto& port : other.ports) {
+      const auto& address = context.network.address(other.name);
+      for (const auto& host : {address, "[" + ipv6_address(address) + "]"})
+        peers[host + ":" + std::to_string(port.number)] = other.name + ":" + port.name;
+    }
   for (const auto& link : context.scenario.links) {
     if (link.from != service) continue;
     const auto number = std::to_string(link.number);
