@@ -70,7 +70,7 @@ TEST(Toxics, JitterSpreadsTheLatencyOnBothSidesAndNeverBelowZero) {
   EXPECT_GE(least, 5ms);
   EXPECT_LT(least, 15ms + 20ms * (slowness - 1));
   EXPECT_GT(most, 25ms);
-  line.update("latency_downstream", R"({"attributes":{"latency":1,"jitter":30}})");
+  line.update("latency_downstream", R"({"attributes":{"latency":1,"jitter":)" + std::to_string(30 * slowness) + "}}");
   int quick = 0;
   for (int i = 0; i < 30; ++i) quick += round_trip(peer) < 3ms * slowness ? 1 : 0;
   EXPECT_GT(quick, 3) << "about half of the draws are negative, and mean no delay";
