@@ -8,11 +8,12 @@
 
 #include "base/text.hpp"
 #include "node/runs/loader.hpp"
+#include "tests/support/checkout.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
 
-const std::string bad_runs_file = std::string(LEAFCUTTER_SOURCE_DIR) + "/tests/node/runs/data/bad_runs.txt";
+const std::string bad_runs_file = tests::checkout() + "/tests/node/runs/data/bad_runs.txt";
 
 struct BadRun {
   std::string name, document, expected;

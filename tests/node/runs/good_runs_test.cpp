@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "node/runs/effects.hpp"
 #include "node/runs/loader.hpp"
+#include "tests/support/checkout.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
@@ -12,7 +13,7 @@ using namespace proxy;
 using namespace std::chrono_literals;
 
 std::string data(const std::string& name) {
-  return *base::read_file(std::string(LEAFCUTTER_SOURCE_DIR) + "/tests/node/runs/data/" + name);
+  return *base::read_file(tests::checkout() + "/tests/node/runs/data/" + name);
 }
 
 Run load_good(const std::string& text, const std::string& file) {

@@ -6,12 +6,13 @@
 #include "base/text.hpp"
 #include "node/runs/effects.hpp"
 #include "node/runs/vocabulary.hpp"
+#include "tests/support/checkout.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
 
 void expect_page(const std::string& name, const std::string& generated) {
-  const auto path = std::string(LEAFCUTTER_SOURCE_DIR) + "/docs/" + name;
+  const auto path = tests::checkout() + "/docs/" + name;
   if (std::getenv("LEAFCUTTER_UPDATE") != nullptr) {
     ASSERT_TRUE(base::write_file_atomically(path, generated).ok()) << path;
   }

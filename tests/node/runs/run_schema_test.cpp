@@ -9,6 +9,7 @@
 #include "node/runs/loader.hpp"
 #include "node/runs/vocabulary.hpp"
 #include "scenarios/loader/structure.hpp"
+#include "tests/support/checkout.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
@@ -39,7 +40,7 @@ std::string run_structure_says(const Node& document) {
 /// Documents with one fault each, of all that are in the file.
 std::vector<Node> pieces_of(const std::string& name) {
   scenarios::loading::Notes notes(name);
-  const auto text = base::read_file(std::string(LEAFCUTTER_SOURCE_DIR) + "/tests/node/runs/data/" + name);
+  const auto text = base::read_file(tests::checkout() + "/tests/node/runs/data/" + name);
   const auto whole = *scenarios::loading::parse_document(*text, notes);
   std::vector<Node> pieces;
   const auto child = [](Node& node, std::string_view key) -> Node& {
