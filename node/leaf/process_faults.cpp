@@ -1,6 +1,5 @@
 #include "node/leaf/process_faults.hpp"
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "node/leaf/standstill.hpp"
+#include "scenarios/reach.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -67,22 +67,11 @@ ProcessFaults::ProcessFaults(LeafContext& context, Services& services, Quiescenc
       services_(services),
       quiescence_(quiescence),
       awaiting_(std::move(awaiting)),
-      counts_workload_steps_(counts_workload_steps()),
+      counts_workload_steps_(
+          scenarios::can_strike(context.scenario, context.job.plan, scenarios::workload_lane, "step")),
       event_strikes_(context.sites, [this](const SiteBook::Strike& hit) {
         carry_out(hit, {{"after", hit.fault.aim->after}});
       }) {}
-
-/// A search that may part services needs to know the steps before which it can; nobody else is to see such sites.
-bool ProcessFaults::counts_workload_steps() const {
-  const auto here = [](const std::string& lane, const std::string& operation) {
-    return lane == scenarios::workload_lane && operation == "step";
-  };
-  const auto& choices = context_.scenario.explore.faults;
-  const auto& planned = context_.job.plan.faults;
-  return std::any_of(choices.begin(), choices.end(), [&](const auto& one) { return here(one.lane, one.operation); }) ||
-         std::any_of(planned.begin(), planned.end(),
-                     [&](const auto& one) { return here(one.site.lane, one.site.operation); });
-}
 
 void ProcessFaults::wait_steady(const std::string& before) {
   awaiting_("services to come up again before step \"" + before + "\"");

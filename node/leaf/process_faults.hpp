@@ -27,7 +27,6 @@ class ProcessFaults {
 
  private:
   struct Storm;
-  bool counts_workload_steps() const;
   /// `when` says it in the evidence: {"before_step": label} or {"after": event}.
   void carry_out(const SiteBook::Strike& hit, const Value& when);
   void crash(const SiteBook::Strike& hit, const Value& when, bool power_lost);
@@ -38,6 +37,7 @@ class ProcessFaults {
   Services& services_;
   Quiescence& quiescence_;
   std::function<void(const std::string&)> awaiting_;
+  /// A search that may part services needs to know the steps before which it can; nobody else is to see such sites.
   const bool counts_workload_steps_;
   EventStrikes event_strikes_;  ///< last: its thread uses all of the above
 };

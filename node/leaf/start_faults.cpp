@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scenarios/fault_kinds.hpp"
+#include "scenarios/reach.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -29,15 +30,10 @@ const LimitKind* limit_of(const std::string& kind) {
 
 }  // namespace
 
-StartFaults::StartFaults(LeafContext& context, std::string service) : context_(context), service_(std::move(service)) {
-  const auto& choices = context.scenario.explore.faults;
-  const auto& planned = context.job.plan.faults;
-  counted_ = std::any_of(choices.begin(), choices.end(),
-                         [&](const auto& one) { return one.lane == service_ && one.operation == start_operation; }) ||
-             std::any_of(planned.begin(), planned.end(), [&](const auto& one) {
-               return one.site.lane == service_ && one.site.operation == start_operation;
-             });
-}
+StartFaults::StartFaults(LeafContext& context, std::string service)
+    : context_(context),
+      service_(std::move(service)),
+      counted_(scenarios::can_strike(context.scenario, context.job.plan, service_, start_operation)) {}
 
 StartConditions StartFaults::about_to_start() {
   StartConditions conditions;

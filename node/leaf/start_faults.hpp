@@ -28,7 +28,7 @@ class StartFaults {
  private:
   LeafContext& context_;
   std::string service_;
-  bool counted_ = false;
+  const bool counted_;
   std::vector<SiteBook::Strike> striking_;
 };
 

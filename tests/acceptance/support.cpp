@@ -15,6 +15,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "tests/support/checkout.hpp"
+
 namespace acceptance {
 namespace {
 
@@ -66,10 +68,7 @@ pid_t child_now(pid_t parent, const std::string& word) {
 
 }  // namespace
 
-fs::path source_folder() {
-  const char* elsewhere = std::getenv("LEAFCUTTER_CHECKOUT");
-  return elsewhere != nullptr ? elsewhere : LEAFCUTTER_SOURCE_DIR;
-}
+fs::path source_folder() { return leafcutter::tests::checkout(); }
 
 fs::path build_folder() {
   const std::string built = LEAFCUTTER_BINARY_DIR, source = LEAFCUTTER_SOURCE_DIR;

@@ -1,23 +1,12 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "base/text.hpp"
 #include "scenarios/fault_kinds.hpp"
+#include "tests/support/kept.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
 
-// The docs' table is the definition's own text; LEAFCUTTER_UPDATE=1 writes it anew.
-TEST(FaultsPage, IsUpToDate) {
-  const auto path = std::string(LEAFCUTTER_SOURCE_DIR) + "/docs/faults.md";
-  if (std::getenv("LEAFCUTTER_UPDATE") != nullptr) {
-    ASSERT_TRUE(base::write_file_atomically(path, faults_page()).ok());
-  }
-  const auto text = base::read_file(path);
-  ASSERT_TRUE(text.ok()) << text.error().text();
-  EXPECT_TRUE(*text == faults_page()) << "docs/faults.md is old: run this test with LEAFCUTTER_UPDATE=1";
-}
+TEST(FaultsPage, IsUpToDate) { tests::expect_page("faults.md", faults_page()); }
 
 TEST(FaultKinds, AreDefinedWhole) {
   for (const auto& kind : fault_kinds()) {

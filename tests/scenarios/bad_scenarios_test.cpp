@@ -1,40 +1,16 @@
 // Every mistake with its exact message and place: data/bad_scenarios.txt holds documents, each followed by what must be
-// said. LEAFCUTTER_UPDATE=1 writes what is said now; read the difference before you keep it.
+// said.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
-#include <sstream>
 
-#include "base/text.hpp"
 #include "scenarios/loader.hpp"
+#include "tests/support/kept.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
 
-const std::string data_file = std::string(LEAFCUTTER_SOURCE_DIR) + "/tests/scenarios/data/bad_scenarios.txt";
-
-struct Case {
-  std::string name, document, expected;
-};
-
-/// "=== name", the document, "---", the messages.
-std::vector<Case> read_cases() {
-  std::vector<Case> cases;
-  std::istringstream lines(base::read_file(data_file).ok() ? *base::read_file(data_file) : "");
-  bool messages = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("=== ")) {
-      cases.push_back({line.substr(4), "", ""});
-      messages = false;
-    } else if (line == "--- messages" && !cases.empty()) {
-      messages = true;
-    } else if (!cases.empty()) {
-      (messages ? cases.back().expected : cases.back().document) += line + "\n";
-    }
-  }
-  return cases;
-}
+constexpr const char* data_file = "tests/scenarios/data/bad_scenarios.txt";
 
 std::string said(const LoadResult& result) {
   std::string out;
@@ -49,33 +25,24 @@ LoadResult load_document(const std::string& document) {
 }
 
 TEST(BadScenarios, EachSaysExactlyWhatIsWrongAndWhere) {
-  const auto cases = read_cases();
-  ASSERT_GE(cases.size(), 60u);
-  const bool update = std::getenv("LEAFCUTTER_UPDATE") != nullptr;
-  std::string rewritten;
-  for (const auto& one : cases) {
+  ASSERT_GE(tests::bad_documents(data_file).size(), 60u);
+  tests::expect_messages(data_file, [](const auto& one) {
     const auto result = load_document(one.document);
     EXPECT_FALSE(result.scenario.has_value()) << one.name;
-    rewritten += "=== " + one.name + "\n" + one.document + "--- messages\n" + said(result);
-    if (!update) {
-      EXPECT_EQ(said(result), one.expected) << one.name << "\n" << one.document;
-    }
-  }
-  if (update) {
-    ASSERT_TRUE(base::write_file_atomically(data_file, rewritten).ok());
-  }
+    return said(result);
+  });
 }
 
 TEST(BadScenarios, NamesAreUniqueAndEveryCaseExpectsSomething) {
   std::set<std::string> names;
-  for (const auto& one : read_cases()) {
+  for (const auto& one : tests::bad_documents(data_file)) {
     EXPECT_TRUE(names.insert(one.name).second) << one.name;
     EXPECT_NE(one.expected, "") << one.name;
   }
 }
 
 TEST(BadScenarios, MessagesComeInTheOrderOfTheirPlaces) {
-  for (const auto& one : read_cases()) {
+  for (const auto& one : tests::bad_documents(data_file)) {
     const auto errors = load_document(one.document).errors;
     for (std::size_t i = 1; i < errors.size(); ++i)
       EXPECT_LE(std::pair(errors[i - 1].where.line, errors[i - 1].where.column),

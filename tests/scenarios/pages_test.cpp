@@ -1,30 +1,19 @@
-// The generated pages in docs/ are what the program would generate now. LEAFCUTTER_UPDATE=1 rewrites them.
+// The generated pages in docs/ are what the program would generate now.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "base/text.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/schema.hpp"
+#include "tests/support/kept.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
 
-void expect_current(const std::string& name, const std::string& generated) {
-  const auto path = std::string(LEAFCUTTER_SOURCE_DIR) + "/docs/" + name;
-  if (std::getenv("LEAFCUTTER_UPDATE") != nullptr) {
-    ASSERT_TRUE(base::write_file_atomically(path, generated).ok()) << path;
-  }
-  const auto stored = base::read_file(path);
-  ASSERT_TRUE(stored.ok()) << stored.error().text();
-  EXPECT_TRUE(*stored == generated)
-      << path << " is not what the table of keys says now; run this test with LEAFCUTTER_UPDATE=1";
-}
+using tests::expect_page;
 
-TEST(Pages, TheReferenceIsCurrent) { expect_current("scenario-reference.md", reference_page()); }
+TEST(Pages, TheReferenceIsCurrent) { expect_page("scenario-reference.md", reference_page()); }
 
-TEST(Pages, TheSchemaIsCurrent) { expect_current("scenario.schema.json", json_schema().dump(2) + "\n"); }
+TEST(Pages, TheSchemaIsCurrent) { expect_page("scenario.schema.json", json_schema().dump(2) + "\n"); }
 
 TEST(Pages, TheReferenceHasEveryKeyAndEvent) {
   const auto page = reference_page();

@@ -1,14 +1,11 @@
 // Where the checkout is that a test reads its data from: it may be shown elsewhere to whoever runs the test.
 #pragma once
 
-#include <cstdlib>
 #include <string>
 
 namespace leafcutter::tests {
 
-inline std::string checkout() {
-  const char* elsewhere = std::getenv("LEAFCUTTER_CHECKOUT");
-  return elsewhere != nullptr ? elsewhere : LEAFCUTTER_SOURCE_DIR;
-}
+/// LEAFCUTTER_CHECKOUT, or where this was built.
+std::string checkout();
 
 }  // namespace leafcutter::tests

@@ -29,6 +29,24 @@ services:
     ready: { http: /health }
 )";
 
+std::string shop_and_broker(const std::string& peer) {
+  return R"(
+leafcutter: 1
+name: two
+services:
+  broker:
+    run: [bin/web, --port, "8081", --data, "${data}"]
+    ports: { http: { port: 8081, protocol: http } }
+    ready: { http: /health }
+  shop:
+    run: [bin/web, --port, "8080", --data, "${data}", --peer, ")" +
+         peer + R"("]
+    ports: { http: { port: 8080, protocol: http } }
+    ready: { http: /health }
+    needs: [broker]
+)";
+}
+
 FakeCourier::FakeCourier(const std::string& folder)
     : endpoint_("ipc://" + folder + "/events.sock"), thread_([this] { run(); }) {}
 

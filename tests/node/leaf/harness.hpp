@@ -109,4 +109,8 @@ bool eventually(Condition true_now, std::chrono::milliseconds within) {
 /// One service `shop` on port 8080 that runs bin/web.
 extern const char* const one_service;
 
+/// The services `shop`, on port 8080, and `broker`, on 8081, both bin/web; shop's peer is what `peer` names. More
+/// services may follow, then the rest of a scenario.
+std::string shop_and_broker(const std::string& peer = "broker:8081");
+
 }  // namespace leafcutter::node::testing

@@ -15,31 +15,11 @@
 namespace leafcutter::node::testing {
 namespace {
 
-const char* const two_services = R"(
-leafcutter: 1
-name: two
-services:
-  broker:
-    run: [bin/web, --port, "8081", --data, "${data}"]
-    ports: { http: { port: 8081, protocol: http } }
-    ready: { http: /health }
-  shop:
-    run: [bin/web, --port, "8080", --data, "${data}", --peer, PEER]
-    ports: { http: { port: 8080, protocol: http } }
-    ready: { http: /health }
-    needs: [broker]
-)";
-
-std::string dialling(const std::string& peer) {
-  std::string text = two_services;
-  return text.replace(text.find("PEER"), 4, "\"" + peer + "\"");
-}
-
 class Dial : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Dial, ReachesTheOtherServiceThroughTheLink) {
   Nest nest;
-  nest.give(dialling(GetParam() + ":8081") + R"(
+  nest.give(shop_and_broker(GetParam() + ":8081") + R"(
 links: [ workload -> shop, shop -> broker ]
 workload:
   - get: shop/peer
@@ -65,7 +45,7 @@ TEST(Isolation, NothingButTheDeclaredLinksIsReachable) {
   ASSERT_EQ(::listen(host.get(), 4), 0);
   ASSERT_EQ(::getsockname(host.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
   Nest nest;
-  nest.give(dialling("broker:8081") + R"(
+  nest.give(shop_and_broker("broker:8081") + R"(
 links: [ workload -> shop ]
 workload:
   - { get: shop/dial/127.0.0.1/8080, expect: { json: { connected: true } } }

@@ -13,19 +13,7 @@ scenarios::Plan struck_link(const std::string& kind, Value params, std::uint32_t
   return plan;
 }
 
-constexpr const char* shop_and_broker = R"(
-leafcutter: 1
-name: two
-services:
-  broker:
-    run: [bin/web, --port, "8081", --data, "${data}"]
-    ports: { http: { port: 8081, protocol: http } }
-    ready: { http: /health }
-  shop:
-    run: [bin/web, --port, "8080", --data, "${data}", --peer, "broker:8081"]
-    ports: { http: { port: 8080, protocol: http } }
-    ready: { http: /health }
-    needs: [broker]
+constexpr const char* asks_twice = R"(
 links: [ workload -> shop, shop -> broker ]
 workload:
   - { get: shop/peer }
@@ -33,7 +21,7 @@ workload:
 )";
 
 Ran run_struck(Nest& nest, const scenarios::Plan& plan) {
-  nest.give(shop_and_broker);
+  nest.give(shop_and_broker() + asks_twice);
   return nest.run(plan);
 }
 

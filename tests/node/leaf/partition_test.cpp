@@ -6,19 +6,7 @@
 namespace leafcutter::node::testing {
 namespace {
 
-constexpr const char* parted_services = R"(
-leafcutter: 1
-name: parted
-services:
-  broker:
-    run: [bin/web, --port, "8081", --data, "${data}"]
-    ports: { http: { port: 8081, protocol: http } }
-    ready: { http: /health }
-  shop:
-    run: [bin/web, --port, "8080", --data, "${data}", --peer, "broker:8081"]
-    ports: { http: { port: 8080, protocol: http } }
-    ready: { http: /health }
-    needs: [broker]
+constexpr const char* echo_beside_them = R"(
   echo:
     run: [python3, "${scenario}/bin/echo.py"]
     ports: { main: 7000 }
@@ -65,7 +53,7 @@ scenarios::Fault parted(scenarios::Site site, const std::string& length, const s
 Ran run_parted(Nest& nest, const std::string& workload, scenarios::Fault fault) {
   nest.write("bin/echo.py", echo_program);
   nest.write("bin/talk.py", talk_program);
-  nest.give(parted_services + workload);
+  nest.give(shop_and_broker() + echo_beside_them + workload);
   scenarios::Plan plan;
   plan.faults.push_back(std::move(fault));
   return nest.run(plan);

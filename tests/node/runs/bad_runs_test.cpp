@@ -1,41 +1,16 @@
 // Every mistake with its exact message and place: data/bad_runs.txt holds documents, each followed by what must be
-// said. LEAFCUTTER_UPDATE=1 writes what is said now; read the difference before you keep it.
+// said.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
-#include <sstream>
 
-#include "base/text.hpp"
 #include "node/runs/loader.hpp"
-#include "tests/support/checkout.hpp"
+#include "tests/support/kept.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
 
-const std::string bad_runs_file = tests::checkout() + "/tests/node/runs/data/bad_runs.txt";
-
-struct BadRun {
-  std::string name, document, expected;
-};
-
-/// "=== name", the document, "--- messages", the messages.
-std::vector<BadRun> bad_runs() {
-  std::vector<BadRun> cases;
-  std::istringstream lines(*base::read_file(bad_runs_file));
-  bool messages = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("=== ")) {
-      cases.push_back({line.substr(4), "", ""});
-      messages = false;
-    } else if (line == "--- messages") {
-      messages = true;
-    } else {
-      (messages ? cases.back().expected : cases.back().document) += line + "\n";
-    }
-  }
-  return cases;
-}
+constexpr const char* bad_runs_file = "tests/node/runs/data/bad_runs.txt";
 
 std::string messages_of(const std::vector<base::Error>& errors) {
   std::string out;
@@ -44,27 +19,18 @@ std::string messages_of(const std::vector<base::Error>& errors) {
 }
 
 TEST(BadRuns, EachSaysExactlyWhatIsWrongAndWhere) {
-  const auto cases = bad_runs();
-  ASSERT_GE(cases.size(), 30U);
-  const bool update = std::getenv("LEAFCUTTER_UPDATE") != nullptr;
-  std::string rewritten;
-  for (const auto& one : cases) {
+  ASSERT_GE(tests::bad_documents(bad_runs_file).size(), 30U);
+  tests::expect_messages(bad_runs_file, [](const auto& one) {
     const auto result = load_run_text(one.document, "r.yaml");
     EXPECT_FALSE(result.run.has_value()) << one.name;
     EXPECT_FALSE(result.errors.empty()) << one.name;
-    rewritten += "=== " + one.name + "\n" + one.document + "--- messages\n" + messages_of(result.errors);
-    if (!update) {
-      EXPECT_EQ(messages_of(result.errors), one.expected) << one.name << "\n" << one.document;
-    }
-  }
-  if (update) {
-    ASSERT_TRUE(base::write_file_atomically(bad_runs_file, rewritten).ok());
-  }
+    return messages_of(result.errors);
+  });
 }
 
 TEST(BadRuns, NamesAreUniqueAndEveryCaseExpectsAPlace) {
   std::set<std::string> names;
-  for (const auto& one : bad_runs()) {
+  for (const auto& one : tests::bad_documents(bad_runs_file)) {
     EXPECT_TRUE(names.insert(one.name).second) << one.name;
     EXPECT_TRUE(one.expected.starts_with("r.yaml:")) << one.name;
   }

@@ -1,25 +1,14 @@
-// The generated pages in docs/ are what the tables say now. LEAFCUTTER_UPDATE=1 rewrites them.
+// The generated pages in docs/ are what the tables say now.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "base/text.hpp"
 #include "node/runs/effects.hpp"
 #include "node/runs/vocabulary.hpp"
-#include "tests/support/checkout.hpp"
+#include "tests/support/kept.hpp"
 
 namespace leafcutter::node::runs {
 namespace {
 
-void expect_page(const std::string& name, const std::string& generated) {
-  const auto path = tests::checkout() + "/docs/" + name;
-  if (std::getenv("LEAFCUTTER_UPDATE") != nullptr) {
-    ASSERT_TRUE(base::write_file_atomically(path, generated).ok()) << path;
-  }
-  const auto stored = base::read_file(path);
-  ASSERT_TRUE(stored.ok()) << stored.error().text();
-  EXPECT_TRUE(*stored == generated) << path << " is old: run this test with LEAFCUTTER_UPDATE=1";
-}
+using tests::expect_page;
 
 TEST(RunPages, TheReferenceIsCurrent) { expect_page("run-reference.md", run_reference_page()); }
 
