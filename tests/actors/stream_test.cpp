@@ -2,14 +2,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <random>
 #include <set>
 #include <sstream>
@@ -76,7 +79,9 @@ namespace {
 // --- processes that are killed
 // ----------------------------------------------------------------------------------------
 
-constexpr int leaves = 30;
+constexpr int rounds = 10;  // each ends with a kill
+constexpr int leaves_per_round = 3;
+constexpr int leaves = rounds * leaves_per_round;
 constexpr std::uint64_t events = 60;
 constexpr int incarnations = 40;
 
@@ -111,6 +116,33 @@ std::set<std::string> complete_leaves(const std::string& path) {
   return out;
 }
 
+/// What the test tells the processes it starts, in memory that they share.
+struct Orders {
+  /// So many leaves may run by now: however fast the machine is, something is left to do in every round.
+  std::atomic<int> released = 0;
+  /// The coordinator stands still once its journal has so many entries: before it can acknowledge the last of them, at
+  /// the one moment when being killed could make a trace come twice.
+  std::atomic<std::size_t> still_at = std::numeric_limits<std::size_t>::max();
+};
+
+/// Lives in memory of its own, which children of this process share.
+class SharedOrders {
+ public:
+  SharedOrders() {
+    if (page_ != MAP_FAILED) orders_ = new (page_) Orders;
+  }
+  ~SharedOrders() {
+    if (page_ != MAP_FAILED) ::munmap(page_, sizeof(Orders));
+  }
+  SharedOrders(const SharedOrders&) = delete;
+  SharedOrders& operator=(const SharedOrders&) = delete;
+  Orders* get() const { return orders_; }
+
+ private:
+  void* page_ = ::mmap(nullptr, sizeof(Orders), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  Orders* orders_ = nullptr;
+};
+
 /// A child that dies with the test, runs `body` and never returns.
 template <class Body>
 pid_t start_process(Body body) {
@@ -128,13 +160,14 @@ void kill_and_reap(pid_t pid) {
 }
 
 /// The coordinator's end: every trace goes into the journal, and after a restart nothing in the journal is expected.
-void coordinator_process(const Folder& folder) {
+void coordinator_process(const Folder& folder, const Orders& orders) {
   const int fd = ::open((folder / "journal").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   const auto intake = coordinator::Intake::start("ipc://" + (folder / "events"), [&](coordinator::FinishedTrace trace) {
     const auto decoded = protocols::decode_chunks(trace.chunks);
     const auto digest = decoded.ok() ? base::sha256(protocols::encode_chunk(*decoded)).substr(0, 16) : "unreadable";
     const auto line = trace.execution + " " + (trace.complete ? "1" : "0") + " " + digest + "\n";
     (void)!::write(fd, line.data(), line.size());
+    if (journal(folder / "journal").size() >= orders.still_at) ::pause();
   });
   if (!intake) ::_exit(3);
   std::set<std::string> known;
@@ -149,13 +182,14 @@ void coordinator_process(const Folder& folder) {
 }
 
 /// The node's end: a courier and a leaf that runs what is not complete yet under this incarnation's name.
-void node_process(const Folder& folder, int incarnation) {
+void node_process(const Folder& folder, int incarnation, const Orders& orders) {
   const auto courier = node::Courier::start(courier_options(folder, "ipc://" + (folder / "events")), {});
   if (!courier) ::_exit(3);
   const auto done = complete_leaves(folder / "journal");
   LeafEnd leaf((*courier)->leaf_endpoint());
   for (int i = 0; i < leaves; ++i) {
     const auto name = execution(i, incarnation);
+    if (!wait_until("leaf " + std::to_string(i) + " may run", [&] { return i < orders.released; })) ::_exit(4);
     if (!done.contains(leaf_of(name))) leaf.run(name, events, 3);
   }
   (*courier)->flush(60s);
@@ -168,29 +202,34 @@ TEST(Stream, DeliversExactlyOnceThoughBothEndsAreKilled) {
   const Folder folder;
   const auto path = folder / "journal";
   int incarnation = 0;
-  pid_t coordinator = start_process([&] { coordinator_process(folder); });
-  pid_t node = start_process([&] { node_process(folder, incarnation); });
+  const SharedOrders shared;
+  ASSERT_NE(shared.get(), nullptr);
+  auto& orders = *shared.get();
+  pid_t coordinator = start_process([&] { coordinator_process(folder, orders); });
+  pid_t node = start_process([&] { node_process(folder, incarnation, orders); });
   std::mt19937 rng(1);
-  for (int round = 0; round < 10 && complete_leaves(path).size() < leaves; ++round) {
-    // Kill in the middle of the traffic: as soon as a few more executions have come.
-    const auto seen = journal(path).size();
-    if (!wait_until("more executions in round " + std::to_string(round),
-                    [&] { return journal(path).size() >= seen + 1 + rng() % 3; }))
-      break;
-    if (round % 2 == 0) {
+  for (int round = 0; round < rounds; ++round) {
+    // Kill in the middle of the traffic: as soon as some of the round's executions have come, or as the last one does.
+    const auto enough = journal(path).size() + 1 + rng() % leaves_per_round;
+    const bool of_node = round % 2 == 0;
+    if (!of_node) orders.still_at = enough;
+    orders.released += leaves_per_round;
+    ASSERT_TRUE(wait_until("more executions in round " + std::to_string(round),
+                           [&] { return journal(path).size() >= enough; }));
+    if (of_node) {
       kill_and_reap(node);
       ++incarnation;
-      node = start_process([&] { node_process(folder, incarnation); });
+      node = start_process([&] { node_process(folder, incarnation, orders); });
     } else {
       kill_and_reap(coordinator);
-      coordinator = start_process([&] { coordinator_process(folder); });
+      orders.still_at = std::numeric_limits<std::size_t>::max();
+      coordinator = start_process([&] { coordinator_process(folder, orders); });
     }
   }
   wait_until(
       "all leaves complete", [&] { return complete_leaves(path).size() == leaves; }, 40s);
   kill_and_reap(node);
   kill_and_reap(coordinator);
-  EXPECT_GE(incarnation, 3) << "the test killed less than it meant to";
   const auto right = base::sha256(protocols::encode_chunk(some_events(0, events))).substr(0, 16);
   std::map<std::string, int> times;
   for (const auto& entry : journal(path)) {
