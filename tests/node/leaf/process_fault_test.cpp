@@ -119,7 +119,7 @@ workload:
   - { settle: { quiet: 20ms, within: 200ms } }
 )");
   scenarios::Plan plan;
-  plan.faults.push_back(shop_fault("pause", "run /bin/true", {{"for", "1s"}}));
+  plan.faults.push_back(shop_fault("pause", "run /bin/true", {{"for", "20s"}}));
   const auto ran = nest.run(plan);
   SCOPED_TRACE(ran.text());
   ASSERT_EQ(ran.of("settled").size(), 1u);
