@@ -29,9 +29,9 @@ endif()
 set(LEAFCUTTER_TEST_ENVIRONMENT "")
 if(LEAFCUTTER_SANITIZE STREQUAL "thread")
   # atexit_sleep_ms=0: the library otherwise waits a second in every process that ends with threads, each leaf's
-  # included.
+  # included. history_size=4: a report has both stacks more often, and suppressions need them.
   set(LEAFCUTTER_TEST_ENVIRONMENT
-    ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1:atexit_sleep_ms=0")
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1:atexit_sleep_ms=0:history_size=4")
 endif()
 # How many times longer than usual a test may take: a sanitized program is two to ten times slower.
 set(LEAFCUTTER_TEST_PATIENCE 1)

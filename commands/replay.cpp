@@ -17,6 +17,9 @@
 namespace leafcutter::commands {
 namespace {
 
+/// Executions that the machine failed and not the plan: so many of them are run once more before one counts.
+constexpr unsigned repeated_at_most = 3;
+
 struct ReplayOptions {
   std::string what, out, trace;
   unsigned times = 1;
@@ -132,11 +135,18 @@ int replay(const ReplayOptions& options, Context& context) {
   Interrupts interrupts;
   const auto runner = LeafRunner::start(*folders, subject->scenario);
   if (!runner) return fail(runner.error());
-  unsigned failing = 0, undecided = 0;
+  unsigned failing = 0, undecided = 0, repeated = 0;
   for (unsigned i = 1; i <= options.times; ++i) {
     if (interrupts.wait(std::chrono::milliseconds(0))) return scenarios::exit_codes::interrupted;
     const auto run = (*runner)->run(subject->address, subject->plan);
     if (!run) return fail(run.error());
+    const bool again = run->judgement.verdict == scenarios::Verdict::infra && repeated < repeated_at_most;
+    if (again) {
+      ++repeated;
+      print(fmt::format("{:>3}/{}  {:>5} ms  {}; once more\n", i--, options.times, run->wall.count(),
+                        outcome_text(*subject, *run)));
+      continue;
+    }
     failing += run->judgement.verdict == scenarios::Verdict::fail;
     undecided += run->judgement.verdict == scenarios::Verdict::infra ||
                  run->judgement.verdict == scenarios::Verdict::inconclusive;

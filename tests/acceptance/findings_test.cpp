@@ -104,4 +104,51 @@ TEST(Replay, ALeafWithoutFaultsPasses) {
   EXPECT_THAT(replayed.out, HasSubstr("0 of 1 failed"));
 }
 
+/// A service that is ready as long as the test keeps a file, and a campaign of it that can be run again.
+class ReplayOnAPoorMachine : public testing::Test {
+ protected:
+  ReplayOnAPoorMachine() {
+    folder_.write("up", "");
+    folder_.write("scenario.yaml", R"(leafcutter: 1
+name: poor-machine
+services:
+  idle:
+    run: [tail, -f, /dev/null]
+    ready: { run: [test, -e, )" + (folder_ / "up") +
+                                       R"(], within: 1s }
+workload:
+  - run: [/bin/true]
+properties:
+  - name: nothing is logged
+    never: { event: log }
+explore:
+  faults:
+    - { on: idle, process: [crash] }
+  budget: { leaves: 1 }
+)");
+    const auto json = document(leafcutter({"run", ".", "--format", "json", "--out", "out"}, folder_.path()));
+    if (json.contains("campaign")) address_ = json["campaign"].get<std::string>() + "/0/0";
+    std::filesystem::remove(folder_ / "up");
+  }
+
+  Folder folder_;
+  std::string address_;
+};
+
+TEST_F(ReplayOnAPoorMachine, WhatTheMachineFailedIsRunOnceMore) {
+  acceptance::Program program(acceptance::leafcutter_command({"replay", address_, "--out", "out"}), folder_.path());
+  ASSERT_TRUE(program.wait_for_output_text("; once more\n", std::chrono::seconds(20)));
+  folder_.write("up", "");
+  const auto replayed = program.wait(std::chrono::seconds(20));
+  EXPECT_EQ(replayed.exit, 0) << replayed.err << replayed.out;
+  EXPECT_THAT(replayed.out, testing::AllOf(HasSubstr("1/1"), HasSubstr("PASS"), HasSubstr("0 of 1 failed")));
+}
+
+TEST_F(ReplayOnAPoorMachine, ThatNeverGetsBetterItIsSaid) {
+  const auto replayed = leafcutter({"replay", address_, "--out", "out"}, folder_.path());
+  EXPECT_EQ(replayed.exit, 3) << replayed.err << replayed.out;
+  EXPECT_THAT(replayed.out,
+              testing::ContainsRegex("once more(.|\n)*once more(.|\n)*once more\n(.|\n)*INFRA[^;]*\n0 of 1"));
+}
+
 }  // namespace
