@@ -22,11 +22,25 @@ VectorClock Recorder::record(const std::string& lane, const std::string& kind, V
   const std::lock_guard lock(mutex_);
   auto& clock = lanes_[lane];
   for (const auto& cause : causes) merge(clock, cause);
+  return append(lane, kind, std::move(attrs), clock_());
+}
+
+bool Recorder::record_if(const std::string& lane, const std::function<bool()>& happened, std::vector<Fact> facts) {
+  const std::lock_guard lock(mutex_);
+  const auto at = clock_();
+  if (!happened()) return false;
+  for (auto& fact : facts) append(lane, fact.kind, std::move(fact.attrs), at);
+  return true;
+}
+
+VectorClock Recorder::append(const std::string& lane, const std::string& kind, Value attrs,
+                             std::chrono::nanoseconds at) {
+  auto& clock = lanes_[lane];
   Event event;
   event.seq = ++clock[lane];
   event.lane = lane;
   event.clock = clock;
-  event.at = clock_();
+  event.at = at;
   event.kind = kind;
   event.attrs = std::move(attrs);
   ++recorded_;

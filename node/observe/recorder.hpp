@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "protocols/event.hpp"
 
@@ -29,6 +30,14 @@ class Recorder {
   VectorClock record(const std::string& lane, const std::string& kind, Value attrs,
                      std::initializer_list<VectorClock> causes = {});
 
+  /// As `record`, of several events of one lane, if `happened` says that what they are about happened. It is asked
+  /// under the recorder's lock, and must not block: what follows from it cannot be recorded before them.
+  struct Fact {
+    std::string kind;
+    Value attrs;
+  };
+  bool record_if(const std::string& lane, const std::function<bool()>& happened, std::vector<Fact> facts);
+
   /// A message reached `lane`: its later events happened after `cause`.
   void deliver(const std::string& lane, const VectorClock& cause);
 
@@ -38,6 +47,9 @@ class Recorder {
   std::uint64_t recorded() const;
 
  private:
+  /// Under the lock, with the lane's clock as it is.
+  VectorClock append(const std::string& lane, const std::string& kind, Value attrs, std::chrono::nanoseconds at);
+
   Clock clock_;
   Sink sink_;
   mutable std::mutex mutex_;

@@ -171,13 +171,25 @@ void SiteBook::fired(std::size_t index, Value evidence) {
     const std::lock_guard lock(mutex_);
     if (++rules_.at(index).strikes > 1) return;
   }
+  recorder_.record(plan_.faults.at(index).site.lane, events::fault_fired, fired_attrs(index, std::move(evidence)));
+}
+
+bool SiteBook::fired_if(std::size_t index, const std::function<bool()>& happened, std::vector<Recorder::Fact> facts,
+                        Value evidence) {
+  if (!has_fired(index)) facts.push_back({events::fault_fired, fired_attrs(index, std::move(evidence))});
+  if (!recorder_.record_if(plan_.faults.at(index).site.lane, happened, std::move(facts))) return false;
+  const std::lock_guard lock(mutex_);
+  ++rules_.at(index).strikes;
+  return true;
+}
+
+Value SiteBook::fired_attrs(std::size_t index, Value evidence) const {
   const auto& fault = plan_.faults.at(index);
-  recorder_.record(fault.site.lane, events::fault_fired,
-                   {{"fault", index},
-                    {"kind", fault.kind},
-                    {"site", fault.site.text()},
-                    {"occurrence", fault.occurrence},
-                    {"evidence", std::move(evidence)}});
+  return {{"fault", index},
+          {"kind", fault.kind},
+          {"site", fault.site.text()},
+          {"occurrence", fault.occurrence},
+          {"evidence", std::move(evidence)}};
 }
 
 bool SiteBook::has_fired(std::size_t index) const {

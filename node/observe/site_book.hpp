@@ -90,6 +90,10 @@ class SiteBook {
   /// Firing again is counted, and said when it is undone.
   void fired(std::size_t index, Value evidence);
 
+  /// As `fired`, if `happened` says that it took effect, together with `facts` of its lane; see Recorder::record_if.
+  bool fired_if(std::size_t index, const std::function<bool()>& happened, std::vector<Recorder::Fact> facts,
+                Value evidence);
+
   bool has_fired(std::size_t index) const;
 
   /// The fault's effect is over, and how that is known. A fault that may strike again is over when the leaf is.
@@ -118,6 +122,7 @@ class SiteBook {
   bool selects(const Fault& fault, const Site& site, const scenarios::CallFacts& facts,
                std::string_view data_folder) const;
   void conclude(std::size_t index, const std::string& how);
+  Value fired_attrs(std::size_t index, Value evidence) const;
 
   scenarios::Plan plan_;
   Recorder& recorder_;

@@ -1,6 +1,5 @@
-// A fault is recorded just before the answer that makes it real, never after: the task runs on at once, and what it
-// does next must not stand in the trace before its cause. The notification is checked immediately before, and what the
-// answer met is said when the fault is undone.
+// A fault is recorded in the very moment of the answer that makes it real: the task runs on at once, and what it does
+// next must not stand in the trace before its cause; and an answer that nobody took struck nothing.
 #include "node/syscalls/effects.hpp"
 
 #include <fcntl.h>
@@ -62,7 +61,9 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object&& object
     if (!object.known_as.empty())
       passing_.learn(notification, object,
                      context_.sites.standing(site, aimed ? &facts : nullptr, context_.data_folder), moves);
-    return let_run(notification.id);
+    const auto sent = listener_.let_run(notification.id);
+    if (!sent) return sent.error();
+    if (*sent) return base::ok();
   }
   Case at;
   at.notification = notification;
@@ -78,7 +79,7 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object&& object
   if (!at.object.doubt.empty()) report_unresolved(at.object, at.object.doubt);
   if (at.waits.empty() && at.endings.empty()) {  // by far the most
     report(at, false);
-    return run(at);
+    return run(std::move(at));
   }
   if (const auto until = await_bytes(at)) {
     held_.emplace(*until, std::move(at));
@@ -110,7 +111,7 @@ void Effects::report_unresolved(const Object& object, const std::string& why) {
 
 base::Status Effects::go_on(Case at) {
   for (; !at.waits.empty(); at.waits.erase(at.waits.begin())) {
-    if (!valid(at)) return base::ok();
+    if (!valid(at)) return remember(std::move(at));
     const auto due = begin_wait(at);
     if (!due) return due.error();
     if (!*due) {
@@ -125,19 +126,26 @@ base::Status Effects::go_on(Case at) {
 
 base::Status Effects::finish(Case at) {
   at.space.clear();
+  const auto unable = at.unable;
+  const auto not_yet = [&] {
+    at.unable = unable;
+    return remember(std::move(at));
+  };
   for (std::size_t i = 0; i < at.endings.size(); ++i) {
-    if (!valid(at)) return base::ok();
+    if (!valid(at)) return not_yet();
     at.others.clear();
     for (auto other = i + 1; other < at.endings.size(); ++other)
       append_words(at.others, at.endings[other].fault.kind + " was planned here, too, and not carried out");
     const auto strike = at.endings[i];
     const auto ended = end_by(at, strike);
     if (!ended) return ended.error();
+    if (*ended == Ended::gone) return not_yet();
     if (*ended != Ended::no) return base::ok();
   }
   at.others.clear();
+  if (!valid(at)) return not_yet();
   report(at, false);
-  return run(at);
+  return run(std::move(at));
 }
 
 base::Expected<Effects::Ended> Effects::end_by(Case& at, const Strike& strike) {
@@ -172,16 +180,14 @@ base::Expected<Effects::Ended> Effects::fail_call(Case& at, const Strike& strike
     held_.emplace(at.since + std::chrono::duration_cast<Clock::duration>(late), std::move(at));
     return Ended::held;
   }
-  report(at, true, {{"effect", "errno"}, {"errno", name}});
   auto proof = evidence(at);
   proof["errno"] = number;
   proof["errno_name"] = name;
   if (late.count() > 0) proof["late_ms"] = whole_milliseconds(Clock::now() - at.since);
-  context_.sites.fired(strike.index, std::move(proof));
-  return answer_error(at, strike, number);
+  return strike_with(at, strike, {.error = number}, {{"effect", "errno"}, {"errno", name}}, std::move(proof));
 }
 
-base::Expected<Effects::Ended> Effects::crash_before(const Case& at, const Strike& strike) {
+base::Expected<Effects::Ended> Effects::crash_before(Case& at, const Strike& strike) {
   report(at, true, {{"effect", strike.fault.kind}});
   auto proof = evidence(at);
   proof["before"] = true;
@@ -215,18 +221,22 @@ Request Effects::request(const Case& at, const Target& task) const {
 base::Expected<Performed> Effects::carry_out(const Case& at, const Request& request) {
   auto outcome = perform(request);
   if (context_.image == nullptr || !outcome.done || outcome.result < 0) return outcome;
-  if (const auto told = tell_image_of(at, outcome.result); !told) return told.error();
+  // A task that was killed meanwhile has been told of nothing, so what the image does not know of it may be lost.
+  if (const auto told = tell_image_of(at, outcome.result); !told && valid(at)) return told.error();
   return outcome;
 }
 
-base::Status Effects::run(const Case& at) {
+base::Status Effects::run(Case at) {
   if (context_.image != nullptr) {
     const auto answered = tell_image(at);
     if (!answered) return answered.error();
     if (*answered) return base::ok();
   }
+  const auto sent = listener_.let_run(at.notification.id);
+  if (!sent) return sent.error();
+  if (!*sent) return remember(std::move(at));
   account_space(at, unlimited_bytes);
-  return let_run(at.notification.id);
+  return base::ok();
 }
 
 base::Status Effects::let_run(std::uint64_t id) {
@@ -235,29 +245,54 @@ base::Status Effects::let_run(std::uint64_t id) {
   return base::ok();
 }
 
-base::Expected<Effects::Ended> Effects::answer_error(const Case& at, const Strike& strike, int error) {
-  const auto sent = listener_.fail(at.notification.id, error);
-  if (!sent) return sent.error();
-  context_.sites.undone(strike.index, *sent ? "the call returned" : "the task was killed before the answer reached it");
-  return Ended::yes;
+base::Expected<Effects::Ended> Effects::strike_with(Case& at, const Strike& strike, Answer answer, Value effect,
+                                                    Value proof) {
+  answer.fault = strike.index;
+  answer.event = event_of(at, true, std::move(effect));
+  answer.proof = std::move(proof);
+  return end_with(at, std::move(answer));
 }
 
-base::Expected<Effects::Ended> Effects::answer_value(const Case& at, const Strike& strike, std::int64_t value) {
-  const auto sent = listener_.answer(at.notification.id, value);
-  if (!sent) return sent.error();
-  context_.sites.undone(strike.index, *sent ? "the call returned" : "the task was killed before the answer reached it");
-  return Ended::yes;
+base::Expected<Effects::Ended> Effects::end_with(Case& at, Answer answer) {
+  at.answer = std::move(answer);
+  return give(at);
 }
 
-void Effects::report(const Case& at, bool injected, Value more) {
+base::Expected<Effects::Ended> Effects::give(Case& at) {
+  const auto& answer = *at.answer;
+  base::Expected<bool> sent = false;
+  const auto send = [&] {
+    const auto id = at.notification.id;
+    sent = answer.error != 0 ? listener_.fail(id, answer.error) : listener_.answer(id, answer.value);
+    return sent && *sent;
+  };
+  if (answer.fault) {
+    std::vector<Recorder::Fact> facts;
+    if (!answer.event.is_null()) facts.push_back({events::syscall, answer.event});
+    if (context_.sites.fired_if(*answer.fault, send, std::move(facts), answer.proof))
+      context_.sites.undone(*answer.fault, "the call returned");
+  } else {
+    send();
+  }
+  if (!sent) return sent.error();
+  return *sent ? Ended::yes : Ended::gone;
+}
+
+void Effects::report(Case& at, bool injected, Value more) {
+  if (!injected && std::exchange(at.told, true)) return;
+  if (auto event = event_of(at, injected, std::move(more)); !event.is_null())
+    context_.recorder.record(context_.service, events::syscall, std::move(event));
+}
+
+Value Effects::event_of(const Case& at, bool injected, Value more) {
   std::string detail = at.unable;
   if (injected && !at.others.empty()) append_words(detail, at.others);
   if (!detail.empty()) more["detail"] = detail;
-  if (!is_reported(at, injected, !more.empty())) return;
+  if (!is_reported(at, injected, !more.empty())) return {};
   Value attrs = {{"call", at.object.call}, {"family", at.object.family}, {"resource", at.object.resource},
                  {"path", at.object.path}, {"n", at.occurrence},         {"injected", injected}};
   if (!more.empty()) attrs.update(more);
-  context_.recorder.record(context_.service, events::syscall, std::move(attrs));
+  return attrs;
 }
 
 /// Beyond the limit of a site the rest is only counted, in the site book: what runs, and what a rule does again and

@@ -37,8 +37,13 @@ class Effects {
 
   Effects(Listener& listener, const SupervisorContext& context, const ObjectNames& names);
 
-  /// A call that was met before, and passes: true when it was answered.
-  base::Expected<bool> at_known(const seccomp_notif& notification) { return passing_.lets_run(notification); }
+  /// A call on what was met before, and passes: true when it was answered.
+  base::Expected<bool> at_known(const seccomp_notif& notification) {
+    return knows_task(notification.pid) ? base::Expected<bool>(false) : passing_.lets_run(notification);
+  }
+
+  /// A call that a signal had interrupted and that comes again: true when it is one, and was seen to.
+  base::Expected<bool> at_again(const seccomp_notif& notification);
 
   /// A call on what no rule can strike.
   base::Status at_no_site(const seccomp_notif& notification, const Object& object);
@@ -69,6 +74,20 @@ class Effects {
   using Strike = SiteBook::Strike;
   static constexpr std::int64_t unlimited_bytes = std::numeric_limits<std::int64_t>::max();
 
+  /// What a call is answered with that does not run, and the strike that this makes real.
+  struct Answer {
+    int error = 0;  ///< 0: it returns `value`
+    std::int64_t value = 0;
+    std::optional<std::size_t> fault = {};  ///< of the plan
+    Value event = {};                       ///< its `syscall` event; null: beyond the limit
+    Value proof = {};
+  };
+  /// What was read for a task that could not be told of it yet.
+  struct Taken {
+    Received got;
+    std::uint64_t whole = 0;  ///< how many bytes there were to read
+  };
+
   struct Case {
     seccomp_notif notification{};
     Object object;
@@ -79,6 +98,9 @@ class Effects {
     std::uint64_t releases = 0;   ///< of its hold, when it began
     base::UniqueFd awaited;       ///< what must be readable before anything can be said of the call
     bool late = false;            ///< the lateness of its error is over
+    bool told = false;            ///< its own `syscall` event was recorded
+    std::optional<Taken> taken;
+    std::optional<Answer> answer;                             ///< it is decided
     std::vector<std::pair<std::size_t, std::int64_t>> space;  ///< what the call uses of a fault's bytes when it runs
     std::string others;                                       ///< endings that another one came before
     std::string unable;                                       ///< endings that could not be carried out, and why
@@ -87,6 +109,12 @@ class Effects {
     yes,
     no,    ///< it cannot strike this call: the next one may
     held,  ///< not yet: the case is held
+    gone,  ///< nobody waits for the answer any more
+  };
+  struct Interrupted {
+    Case at;
+    unsigned others = 0;       ///< further calls of its task since
+    std::uint64_t number = 0;  ///< of all that were interrupted
   };
 
   // effects.cpp
@@ -98,30 +126,38 @@ class Effects {
   base::Status finish(Case at);
   base::Expected<Ended> end_by(Case& at, const Strike& strike);
   base::Expected<Ended> fail_call(Case& at, const Strike& strike);
-  base::Expected<Ended> crash_before(const Case& at, const Strike& strike);
+  base::Expected<Ended> crash_before(Case& at, const Strike& strike);
   base::Expected<Ended> crash_after(Case& at, const Strike& strike);
   void report_unresolved(const Object& object, const std::string& why);
-  base::Status run(const Case& at);
+  base::Status run(Case at);
   base::Status let_run(std::uint64_t id);
   base::Expected<Ended> cannot(Case& at, const Strike& strike, const std::string& why) const;
-  /// Answers with an error, and says that the fault is over.
-  base::Expected<Ended> answer_error(const Case& at, const Strike& strike, int error);
-  base::Expected<Ended> answer_value(const Case& at, const Strike& strike, std::int64_t value);
+  /// Gives the answer that makes the strike real, and records both in the same moment: what nobody took never struck.
+  base::Expected<Ended> strike_with(Case& at, const Strike& strike, Answer answer, Value effect, Value proof);
+  /// Of a call that nothing strikes, and that does not run by itself.
+  base::Expected<Ended> end_with(Case& at, Answer answer);
+  base::Expected<Ended> give(Case& at);
   Request request(const Case& at, const Target& target) const;
   /// Carries the call out for the task; what that made durable is told to the image.
   base::Expected<Performed> carry_out(const Case& at, const Request& request);
-  /// The `syscall` event; `more` is merged into it.
-  void report(const Case& at, bool injected, Value more = {});
+  /// The `syscall` event; `more` is merged into it. Null: it is not recorded.
+  Value event_of(const Case& at, bool injected, Value more);
+  void report(Case& at, bool injected, Value more = {});
   bool is_reported(const Case& at, bool injected, bool with_detail);
   Value evidence(const Case& at) const;
   bool valid(const Case& at) const { return listener_.valid(at.notification.id); }
   static Target target(const Case& at) { return Target(static_cast<pid_t>(at.notification.pid)); }
 
+  // effects_again.cpp
+  /// The task has gone, or a signal took it out of its call: then the same call comes again.
+  base::Status remember(Case at);
+  bool knows_task(std::uint32_t task) const;
+
   // effects_time.cpp
   /// Until when the first wait of the case holds it; nothing when it does not strike.
   base::Expected<std::optional<Clock::time_point>> begin_wait(Case& at);
   void end_wait(Case& at, const std::string& how);
-  base::Expected<std::optional<Clock::time_point>> slow_down(const Case& at, const Strike& strike);
+  base::Expected<std::optional<Clock::time_point>> slow_down(Case& at, const Strike& strike);
   std::optional<Clock::time_point> pause(Case& at, const Strike& strike);
   base::Expected<Ended> skip_sleep(Case& at, const Strike& strike);
   base::Status resume(std::multimap<Clock::time_point, Case>::iterator which, const std::string& how);
@@ -133,6 +169,8 @@ class Effects {
   base::Expected<Ended> cut_short(Case& at, const Strike& strike);
   base::Expected<Ended> tear(Case& at, const Strike& strike);
   base::Expected<Ended> corrupt(Case& at, const Strike& strike);
+  /// Reads at most `most` bytes for the task; false: `unable` says why not.
+  base::Expected<bool> take_bytes(Case& at, const Strike& strike, const Request& request);
   base::Expected<Ended> answer_fault(Case& at, const Strike& strike);
 
   // effects_space.cpp
@@ -146,7 +184,7 @@ class Effects {
   base::Expected<Ended> lose_sync(Case& at, const Strike& strike);
   base::Expected<Ended> lie_about_sync(Case& at, const Strike& strike);
   /// Before the call runs by itself. True when it must not any more: it was carried out here, and answered.
-  base::Expected<bool> tell_image(const Case& at);
+  base::Expected<bool> tell_image(Case& at);
   /// The call was carried out, with this result: what became durable by it.
   base::Status tell_image_of(const Case& at, std::int64_t result);
 
@@ -155,6 +193,8 @@ class Effects {
   const ObjectNames& names_;
   Passing passing_;
   std::multimap<Clock::time_point, Case> held_;
+  std::multimap<std::uint32_t, Interrupted> interrupted_;  ///< by task
+  std::uint64_t interruptions_ = 0;
   std::map<std::string, std::uint64_t> unresolved_;                      ///< by call
   std::map<std::string, std::uint64_t> unstruck_;                        ///< by call: what a fault could not strike
   std::map<std::pair<std::string, std::string>, std::uint64_t> struck_;  ///< by family and resource

@@ -109,9 +109,21 @@ base::Expected<std::uint64_t> Effects::carried_bytes(const Case& at) const {
   return std::min(asked, *there);
 }
 
+/// Once only, also of a call that comes again: what was read is there no more.
+base::Expected<bool> Effects::take_bytes(Case& at, const Strike& strike, const Request& request) {
+  if (at.taken) return true;
+  auto got = receive(request);
+  if (!got.performed.done || got.performed.result <= 0) {
+    static_cast<void>(cannot(at, strike, got.performed.done ? "nothing was there" : got.performed.why));
+    return false;
+  }
+  at.taken = Taken{std::move(got)};
+  return true;
+}
+
 base::Expected<Effects::Ended> Effects::cut_short(Case& at, const Strike& strike) {
   const auto most = count_parameter(strike.fault, "bytes");
-  const auto whole = carried_bytes(at);
+  const auto whole = at.taken ? base::Expected<std::uint64_t>(at.taken->whole) : carried_bytes(at);
   if (!whole) return cannot(at, strike, whole.error().message);
   if (*whole <= most) return cannot(at, strike, "it carries " + std::to_string(*whole) + " bytes");
   const auto task = target(at);
@@ -120,12 +132,12 @@ base::Expected<Effects::Ended> Effects::cut_short(Case& at, const Strike& strike
   limited.answered = true;
   std::int64_t carried = 0, value = 0;
   if (reads(at.object)) {
-    const auto got = receive(limited);
-    if (!got.performed.done || got.performed.result <= 0)
-      return cannot(at, strike, got.performed.done ? "nothing was there" : got.performed.why);
-    const auto put = deliver(limited, got);
+    const auto took = take_bytes(at, strike, limited);
+    if (!took || !*took) return took ? base::Expected<Ended>(Ended::no) : took.error();
+    at.taken->whole = *whole;
+    const auto put = deliver(limited, at.taken->got);
     if (!put) return answer_fault(at, strike);
-    carried = got.performed.result;
+    carried = at.taken->got.performed.result;
     value = *put;
   } else {
     const auto done = carry_out(at, limited);
@@ -135,12 +147,10 @@ base::Expected<Effects::Ended> Effects::cut_short(Case& at, const Strike& strike
     value = at.notification.data.nr == SYS_sendmmsg ? 1 : carried;
     account_space(at, carried);
   }
-  report(at, true, {{"effect", "short"}});
   auto proof = evidence(at);
   proof["asked"] = *whole;
   proof["carried"] = carried;
-  context_.sites.fired(strike.index, std::move(proof));
-  return answer_value(at, strike, value);
+  return strike_with(at, strike, {.value = value}, {{"effect", "short"}}, std::move(proof));
 }
 
 base::Expected<Effects::Ended> Effects::tear(Case& at, const Strike& strike) {
@@ -166,15 +176,16 @@ base::Expected<Effects::Ended> Effects::tear(Case& at, const Strike& strike) {
 
 base::Expected<Effects::Ended> Effects::corrupt(Case& at, const Strike& strike) {
   const auto offset = count_parameter(strike.fault, "offset");
-  const auto whole = carried_bytes(at);
+  const auto whole = at.taken ? base::Expected<std::uint64_t>(at.taken->whole) : carried_bytes(at);
   if (!whole) return cannot(at, strike, whole.error().message);
   if (*whole <= offset) return cannot(at, strike, "it carries " + std::to_string(*whole) + " bytes");
   const auto task = target(at);
   auto wanted = request(at, task);
   wanted.answered = true;
-  auto got = receive(wanted);
-  if (!got.performed.done || got.performed.result <= 0)
-    return cannot(at, strike, got.performed.done ? "nothing was there" : got.performed.why);
+  const auto took = take_bytes(at, strike, wanted);
+  if (!took || !*took) return took ? base::Expected<Ended>(Ended::no) : took.error();
+  at.taken->whole = *whole;
+  auto got = at.taken->got;
   const auto struck = offset < got.bytes.size();  // not when somebody else took the bytes in between
   unsigned was = 0, is = 0;
   if (struck) {
@@ -184,23 +195,20 @@ base::Expected<Effects::Ended> Effects::corrupt(Case& at, const Strike& strike) 
   }
   const auto put = deliver(wanted, got);
   if (!put) return answer_fault(at, strike);
-  if (struck) {
-    report(at, true, {{"effect", "corrupt"}});
-    auto proof = evidence(at);
-    proof["offset"] = offset;
-    proof["was"] = was;
-    proof["is"] = is;
-    context_.sites.fired(strike.index, std::move(proof));
-  }
-  return answer_value(at, strike, *put);
+  if (!struck) return end_with(at, {.value = *put});
+  auto proof = evidence(at);
+  proof["offset"] = offset;
+  proof["was"] = was;
+  proof["is"] = is;
+  return strike_with(at, strike, {.value = *put}, {{"effect", "corrupt"}}, std::move(proof));
 }
 
 /// The task's buffer could not be filled: its call fails as it would have failed without us, and nothing struck.
 base::Expected<Effects::Ended> Effects::answer_fault(Case& at, const Strike& strike) {
-  if (!valid(at)) return Ended::yes;
+  if (!valid(at)) return Ended::gone;
   static_cast<void>(cannot(at, strike, "the task's buffer cannot be written"));
   report(at, false);
-  return answer_error(at, strike, EFAULT);
+  return end_with(at, {.error = EFAULT});
 }
 
 }  // namespace leafcutter::node

@@ -194,7 +194,7 @@ base::Expected<Effects::Ended> Effects::run_out_of_space(Case& at, const Strike&
       at.space.push_back({strike.index, static_cast<std::int64_t>(use->gives) - static_cast<std::int64_t>(use->grows)});
     return Ended::no;
   }
-  if (!valid(at)) return Ended::yes;
+  if (!valid(at)) return Ended::gone;
   const auto name = strike.fault.params.value("error", "ENOSPC");
   auto proof = evidence(at);
   proof["asked"] = use->new_name ? 0 : use->divisible ? use->carries : use->grows;
@@ -210,14 +210,11 @@ base::Expected<Effects::Ended> Effects::run_out_of_space(Case& at, const Strike&
     if (!done) return done.error();
     if (!done->done || done->result <= 0) return cannot(at, strike, done->done ? "the call failed" : done->why);
     context_.sites.use(strike.index, *left);
-    report(at, true, {{"effect", "no-space"}});
     proof["carried"] = done->result;
-    context_.sites.fired(strike.index, std::move(proof));
-    return answer_value(at, strike, done->result);
+    return strike_with(at, strike, {.value = done->result}, {{"effect", "no-space"}}, std::move(proof));
   }
-  report(at, true, {{"effect", "no-space"}, {"errno", name}});
-  context_.sites.fired(strike.index, std::move(proof));
-  return answer_error(at, strike, scenarios::error_number(name));
+  return strike_with(at, strike, {.error = scenarios::error_number(name)}, {{"effect", "no-space"}, {"errno", name}},
+                     std::move(proof));
 }
 
 void Effects::account_space(const Case& at, std::int64_t carried) {

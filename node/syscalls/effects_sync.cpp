@@ -69,16 +69,15 @@ base::Expected<Effects::Ended> Effects::lose_sync(Case& at, const Strike& strike
   const auto name = strike.fault.params.value("error", "EIO");
   const auto file = target(at).duplicate(static_cast<int>(at.notification.data.args[0]));
   if (!file) return cannot(at, strike, file.error().message);
-  if (!valid(at)) return Ended::yes;
+  if (!valid(at)) return Ended::gone;
   const auto dropped = context_.image->sync_failed(file->get());
   if (!dropped) return dropped.error();
-  report(at, true, {{"effect", "fsync-lost"}, {"errno", name}});
   auto proof = evidence(at);
   proof["errno"] = scenarios::error_number(name);
   proof["errno_name"] = name;
   proof["dropped_bytes"] = *dropped;
-  context_.sites.fired(strike.index, std::move(proof));
-  return answer_error(at, strike, scenarios::error_number(name));
+  return strike_with(at, strike, {.error = scenarios::error_number(name)}, {{"effect", "fsync-lost"}, {"errno", name}},
+                     std::move(proof));
 }
 
 base::Expected<Effects::Ended> Effects::lie_about_sync(Case& at, const Strike& strike) {
@@ -91,17 +90,15 @@ base::Expected<Effects::Ended> Effects::lie_about_sync(Case& at, const Strike& s
     if (!copy) return cannot(at, strike, copy.error().message);
     file = std::move(*copy);
   }
-  if (!valid(at)) return Ended::yes;
+  if (!valid(at)) return Ended::gone;
   if (file)
     context_.image->lied(file.get());
   else
     context_.image->lied(at.object.path);
-  report(at, true, {{"effect", "fsync-lie"}});
-  context_.sites.fired(strike.index, evidence(at));
-  return answer_value(at, strike, 0);
+  return strike_with(at, strike, {.value = 0}, {{"effect", "fsync-lie"}}, evidence(at));
 }
 
-base::Expected<bool> Effects::tell_image(const Case& at) {
+base::Expected<bool> Effects::tell_image(Case& at) {
   const auto task = target(at);
   const auto& call = at.notification.data;
   // A sync of more than the image was told of makes more durable than a power loss will leave: never less.
@@ -126,9 +123,11 @@ base::Expected<bool> Effects::tell_image(const Case& at) {
         base::ErrorCode::io, "a synchronous write could not be carried out for its task: " + done->why, {}};
   }
   account_space(at, done->result);
-  const auto sent = done->result < 0 ? listener_.fail(at.notification.id, static_cast<int>(-done->result))
-                                     : listener_.answer(at.notification.id, done->result);
-  if (!sent) return sent.error();
+  const auto ended =
+      end_with(at, done->result < 0 ? Answer{.error = static_cast<int>(-done->result)} : Answer{.value = done->result});
+  if (!ended) return ended.error();
+  if (*ended == Ended::gone)
+    if (const auto kept = remember(std::move(at)); !kept) return kept.error();
   return true;
 }
 

@@ -36,9 +36,11 @@ base::Status Effects::release_due(Clock::time_point now) {
   while (!held_.empty() && held_.begin()->first <= now) {
     if (const auto& at = held_.begin()->second; at.awaited) {
       // The socket's own limit of time, after which its call fails.
-      const auto sent = listener_.fail(at.notification.id, EAGAIN);
-      if (!sent) return sent.error();
-      held_.erase(held_.begin());
+      auto node = held_.extract(held_.begin());
+      const auto ended = end_with(node.mapped(), {.error = EAGAIN});
+      if (!ended) return ended.error();
+      if (*ended == Ended::gone)
+        if (const auto kept = remember(std::move(node.mapped())); !kept) return kept;
     } else if (const auto done = resume(held_.begin(), "the call went on"); !done) {
       return done;
     }
@@ -50,13 +52,11 @@ base::Status Effects::resume(std::multimap<Clock::time_point, Case>::iterator wh
   auto node = held_.extract(which);
   auto& at = node.mapped();
   at.awaited.reset();
-  const auto here = valid(at);
   if (!at.waits.empty() && at.since != Clock::time_point()) {
-    end_wait(at, here ? how : "the task had gone");
+    end_wait(at, valid(at) ? how : "the task did not wait any more");
     at.waits.erase(at.waits.begin());
     at.since = {};
   }
-  if (!here) return base::ok();
   return go_on(std::move(at));
 }
 
@@ -115,7 +115,7 @@ void Effects::end_wait(Case& at, const std::string& how) {
 }
 
 /// The disk is busy with one call at a time: each begins when the one before has ended.
-base::Expected<std::optional<Effects::Clock::time_point>> Effects::slow_down(const Case& at, const Strike& strike) {
+base::Expected<std::optional<Effects::Clock::time_point>> Effects::slow_down(Case& at, const Strike& strike) {
   const auto bytes = carried_bytes(at);
   if (!bytes || *bytes == 0) return std::optional<Clock::time_point>();
   const auto rate =
@@ -158,12 +158,9 @@ base::Expected<Effects::Ended> Effects::skip_sleep(Case& at, const Strike& strik
   if (by_clock && (call.args[1] & TIMER_ABSTIME) != 0 &&
       ::clock_gettime(static_cast<clockid_t>(call.args[0]), &now) == 0)
     time = std::max(time - of_timespec(now), std::chrono::nanoseconds(0));
-  if (!valid(at)) return Ended::yes;
-  report(at, true, {{"effect", "skip"}});
   auto proof = evidence(at);
   proof["skipped_ms"] = whole_milliseconds(time);
-  context_.sites.fired(strike.index, std::move(proof));
-  return answer_value(at, strike, 0);
+  return strike_with(at, strike, {.value = 0}, {{"effect", "skip"}}, std::move(proof));
 }
 
 std::chrono::nanoseconds duration_parameter(const scenarios::Fault& fault, const std::string& name) {

@@ -77,7 +77,8 @@ int await_byte(int socket) noexcept {
   }
 }
 
-/// Without WAIT_KILLABLE_RECV (before Linux 5.19) a signal aborts a notified call, which then counts twice.
+/// Without WAIT_KILLABLE_RECV (before Linux 5.19) a signal aborts a notified call, which comes again: see
+/// effects_again.cpp.
 long install(const std::vector<sock_filter>& program) noexcept {
   sock_fprog handed{static_cast<unsigned short>(program.size()), const_cast<sock_filter*>(program.data())};
   const unsigned long listener = SECCOMP_FILTER_FLAG_NEW_LISTENER;

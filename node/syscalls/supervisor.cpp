@@ -223,6 +223,10 @@ base::Expected<bool> Supervisor::State::settle(const seccomp_notif& notification
 base::Status Supervisor::State::handle(const seccomp_notif& notification) {
   if (const auto settled = settle(notification); !settled || *settled)
     return settled ? base::ok() : base::Status(settled.error());
+  if (const auto again = effects.at_again(notification); !again || *again)
+    return again ? base::ok() : base::Status(again.error());
+  // Where signals storm, many have gone by the time that it is their turn; others wait.
+  if (!received.empty() && !listener.valid(notification.id)) return base::ok();
   const Target target(static_cast<pid_t>(notification.pid));
   auto object = names.name(notification.data, target);
   if (!listener.valid(notification.id)) return base::ok();  // what was read may be another task's

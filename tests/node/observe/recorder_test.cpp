@@ -27,6 +27,32 @@ TEST_F(RecorderTest, NumbersEachLaneByItself) {
   EXPECT_LT(events_[0].at, events_[2].at);
 }
 
+TEST_F(RecorderTest, WhatDidNotHappenIsNotRecorded) {
+  EXPECT_FALSE(recorder_.record_if("a", [] { return false; }, {{"x", {}}, {"y", {}}}));
+  EXPECT_TRUE(events_.empty());
+  EXPECT_TRUE(recorder_.record_if("a", [] { return true; }, {{"x", {}}, {"y", {}}}));
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[0].kind, "x");
+  EXPECT_EQ(events_[0].seq, 1u);
+  EXPECT_EQ(events_[1].seq, 2u);
+  EXPECT_EQ(recorder_.recorded(), 2u);
+}
+
+/// Whoever saw it happen records after it, however quick.
+TEST_F(RecorderTest, WhatFollowsFromAFactIsRecordedAfterIt) {
+  std::thread follower;
+  recorder_.record_if("a",
+                      [&] {
+                        follower = std::thread([&] { recorder_.record("b", "effect", {}); });
+                        std::this_thread::yield();
+                        return true;
+                      },
+                      {{"cause", {}}});
+  follower.join();
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[0].kind, "cause");
+}
+
 TEST_F(RecorderTest, OrdersByMessagesAndByNothingElse) {
   const auto sent = recorder_.record("a", "send", {});
   recorder_.record("b", "before", {});

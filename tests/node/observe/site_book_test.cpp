@@ -61,6 +61,21 @@ TEST_F(SiteBookTest, KeepsTheLifecycleInTheTrace) {
   EXPECT_EQ(events_[1].attrs["evidence"]["errno"], 5);
 }
 
+TEST_F(SiteBookTest, AStrikeThatNobodyFeltIsNone) {
+  SiteBook book(second_write_fails(), recorder_);
+  EXPECT_FALSE(book.fired_if(0, [] { return false; }, {{events::syscall, {}}}, {{"errno", 5}}));
+  book.undone(0, "the call returned");
+  EXPECT_FALSE(book.has_fired(0));
+  EXPECT_TRUE(events_.empty());
+  EXPECT_TRUE(book.fired_if(0, [] { return true; }, {{events::syscall, {}}}, {{"errno", 5}}));
+  EXPECT_TRUE(book.fired_if(0, [] { return true; }, {}, {{"errno", 6}}));
+  book.undone(0, "the call returned");
+  ASSERT_EQ(events_.size(), 3u);
+  EXPECT_EQ(events_[0].kind, events::syscall);
+  EXPECT_EQ(events_[1].attrs["evidence"]["errno"], 5);
+  EXPECT_EQ(events_[2].attrs["strikes"], 2);
+}
+
 TEST_F(SiteBookTest, NeverSaysUndoneOfWhatDidNotFire) {
   SiteBook book(second_write_fails(), recorder_);
   book.arm();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,13 +60,41 @@ INSTANTIATE_TEST_SUITE_P(Storms, Preempted, testing::ValuesIn(preempted_programs
 
 TEST(Storms, ProgramsComeThroughOnAKernelWhereSignalsAbortNotifications) {
   const ScratchFolder folder;
-  const auto outcome = run({program("storm"), folder / "a", "preempt", "8", "30"},
+  const auto outcome = run({program("storm"), folder / "a", "preempt-slowly", "8", "30"},
                            {.families = {"write"}, .data_folder = folder.path(), .old_kernel = true});
   ASSERT_TRUE(outcome.exited_well()) << outcome.status << outcome.failure;
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(std::filesystem::file_size(folder / "a"), 240u);
-  EXPECT_GE(outcome.count("write", "data:a"), 240u) << "an aborted call comes again, and counts again";
+  EXPECT_EQ(outcome.count("write", "data:a"), 240u) << "an aborted call comes again, and is the same call";
 }
+
+class OldKernel : public testing::TestWithParam<const char*> {};
+
+/// Each write waits for several milliseconds, and every one of them brings a signal to some thread.
+TEST_P(OldKernel, ACallThatSignalsAbortIsCountedOnceAndStruckOnce) {
+  const ScratchFolder folder;
+  scenarios::Aim tenth;
+  tenth.occurrences = {scenarios::Occurrences::Which::every, 10};
+  const auto outcome =
+      run({program("storm"), folder / "a", GetParam(), "4", "25", "tally"},
+          {.families = {"write"},
+           .data_folder = folder.path(),
+           .faults = {rule("delay", "write", {{"for", "4ms"}}), rule("errno", "write", {{"error", "EIO"}}, tenth)},
+           .old_kernel = true});
+  ASSERT_TRUE(outcome.exited_well()) << outcome.status << outcome.failure << outcome.output;
+  EXPECT_EQ(outcome.failure, "");
+  const auto said = results(outcome.output);
+  EXPECT_EQ(said.at("failed"), "10");
+  const auto told = std::stoi(said.at("interrupted"));
+  EXPECT_TRUE(std::string(GetParam()) == "restart" ? told == 0 : told > 0) << told << " interruptions";
+  EXPECT_EQ(outcome.count("write", "data:a"), 100u);
+  EXPECT_EQ(std::filesystem::file_size(folder / "a"), 90u);
+  std::map<std::string, int> strikes;
+  for (const auto& event : outcome.of_kind("fault.undone")) strikes[event.attrs["kind"]] = event.attrs["strikes"];
+  EXPECT_EQ(strikes, (std::map<std::string, int>{{"delay", 100}, {"errno", 10}}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Handlers, OldKernel, testing::Values("restart", "repeat"));
 
 TEST(Storms, AHeldCallStaysHeldWhileSignalsArrive) {
   const ScratchFolder folder;

@@ -2,6 +2,7 @@
 // the verb, what the call returned, errno, and what was read. Raw calls where glibc would choose another one.
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -298,6 +299,13 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
        [](const Words&) {
          char byte = 0;
          return ::syscall(SYS_getrandom, &byte, 1, 0);
+       }},
+      {"handle",  // SIGUSR1 interrupts, and calls restart
+       [](const Words&) {
+         struct sigaction action {};
+         action.sa_handler = [](int) {};
+         action.sa_flags = SA_RESTART;
+         return long{::sigaction(SIGUSR1, &action, nullptr)};
        }},
       {"chdir", [](const Words& w) { return long{::chdir(w[1].c_str())}; }},
       {"umask",

@@ -1,7 +1,8 @@
-// storm PATH HOW COUNT WRITES: COUNT tasks write one byte WRITES times each; exits 0 when every write wrote. HOW:
-// "fork" for processes, else threads while a timer interrupts the process every millisecond; its handler lets calls
-// restart ("restart", as Go's and most runtimes' do) or makes them say so, and they are repeated ("repeat"). "preempt":
-// as Go's scheduler, SIGURG to each thread by itself, all the time.
+// storm PATH HOW COUNT WRITES [tally]: COUNT tasks write one byte WRITES times each; exits 0 when every write wrote.
+// HOW: "fork" for processes, else threads while a timer interrupts the process every millisecond; its handler lets
+// calls restart ("restart", as Go's and most runtimes' do) or makes them say so, and they are repeated ("repeat").
+// "preempt": as Go's scheduler, SIGURG to each thread by itself, all the time; "preempt-slowly": every millisecond.
+// With "tally" a write may fail with EIO; at the end it is said how many did, and how many were interrupted.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -10,6 +11,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,15 +19,27 @@
 namespace {
 
 std::atomic<int> interruptions = 0;
-bool repeats = false;
+std::atomic<int> failures = 0, told_interrupted = 0;
+bool repeats = false, tallies = false;
 
 void on_alarm(int) { ++interruptions; }
 
 bool write_times(int fd, int times) {
   for (int i = 0; i < times; ++i)
-    while (::write(fd, "x", 1) != 1)
+    while (::write(fd, "x", 1) != 1) {
+      if (errno == EIO && tallies) {
+        ++failures;
+        break;
+      }
       if (errno != EINTR || !repeats) return false;
+      ++told_interrupted;
+    }
   return true;
+}
+
+void say_tally() {
+  const auto line = "failed " + std::to_string(failures) + "\ninterrupted " + std::to_string(told_interrupted) + "\n";
+  if (::write(1, line.data(), line.size()) < 0) ::_exit(97);
 }
 
 int by_processes(int fd, int processes, int writes) {
@@ -36,7 +50,7 @@ int by_processes(int fd, int processes, int writes) {
   return failed;
 }
 
-int preempted(int fd, int count, int writes) {
+int preempted(int fd, int count, int writes, std::chrono::milliseconds gap) {
   struct sigaction action {};
   action.sa_handler = on_alarm;
   action.sa_flags = SA_RESTART;
@@ -51,6 +65,7 @@ int preempted(int fd, int count, int writes) {
   while (ended < count) {
     for (auto& thread : threads) ::pthread_kill(thread.native_handle(), SIGURG);
     std::this_thread::yield();
+    if (gap.count() > 0) std::this_thread::sleep_for(gap);
   }
   for (auto& thread : threads) thread.join();
   return failed + (interruptions > 0 ? 0 : 1);
@@ -84,6 +99,11 @@ int main(int argc, char** argv) {
   const std::string how = argv[2];
   repeats = how == "repeat";
   const auto count = std::stoi(argv[3]), writes = std::stoi(argv[4]);
-  if (how == "preempt") return preempted(fd, count, writes);
-  return how == "fork" ? by_processes(fd, count, writes) : by_threads(fd, count, writes);
+  tallies = argc > 5 && std::string(argv[5]) == "tally";
+  using std::chrono::milliseconds;
+  if (how == "preempt" || how == "preempt-slowly")
+    return preempted(fd, count, writes, milliseconds(how == "preempt" ? 0 : 1));
+  const auto failed = how == "fork" ? by_processes(fd, count, writes) : by_threads(fd, count, writes);
+  if (tallies) say_tally();
+  return failed;
 }
