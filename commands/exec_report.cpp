@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/rule.hpp"
@@ -71,7 +72,23 @@ base::Status TraceFile::close() {
   return base::ok();
 }
 
+/// "short not possible: it carries 5 bytes; torn was planned here, too, and not carried out"
+void ExecReport::note_unable(const Value& call) {
+  static constexpr std::string_view between = "; ";
+  auto left = call.value("detail", "");
+  while (!left.empty()) {
+    const auto end = std::min(left.find(between), left.size());
+    const auto words = left.substr(0, end);
+    left.erase(0, std::min(end + between.size(), left.size()));
+    for (std::size_t i = 0; i < rules_.size(); ++i)
+      if (rules_[i].unable.empty() && words.starts_with(plan_.faults[i].kind + " ") &&
+          call.value("family", "") == plan_.faults[i].site.operation)
+        rules_[i].unable = call.value("call", "?") + " " + call.value("path", "") + ": " + words;
+  }
+}
+
 void ExecReport::see(const protocols::Event& event) {
+  if (event.kind == events::syscall) note_unable(event.attrs);
   if (event.kind == events::sites) sites_ = event.attrs.value("sites", Value::array());
   if (event.kind == events::unresolved)
     unresolved_.emplace(event.attrs.value("call", "?"), event.attrs.value("why", ""));
@@ -95,7 +112,8 @@ std::string ExecReport::rules_text() const {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     const auto rule = scenarios::rule_text(plan_.faults[i]);
     if (rules_[i].times == 0)
-      out += "leafcutter: NEVER FIRED: " + rule + "\n";
+      out += "leafcutter: NEVER FIRED: " + rule + "\n" +
+             (rules_[i].unable.empty() ? "" : "leafcutter:   a call that it was meant for: " + rules_[i].unable + "\n");
     else if (rules_[i].evidence.contains("decided"))
       out += "leafcutter: in force in the kernel, not counted: " + rule + "\n";
     else

@@ -39,7 +39,7 @@ class ExecReport {
   void see(const protocols::Event& event);
 
   std::size_t unfired() const;
-  /// One block a rule: how often it fired and how the first time showed, or that it never did.
+  /// One block a rule: how often it fired and how the first time showed, or that it never did, and why.
   std::string rules_text() const;
   /// A table of the sites that were visited.
   std::string sites_text() const;
@@ -50,7 +50,10 @@ class ExecReport {
   struct Outcome {
     std::uint64_t times = 0;
     protocols::Value evidence;
+    std::string unable;  ///< never fired: what kept the first call that it was meant for
   };
+  void note_unable(const protocols::Value& call);
+
   const scenarios::Plan& plan_;
   std::vector<Outcome> rules_;
   protocols::Value sites_ = protocols::Value::array();

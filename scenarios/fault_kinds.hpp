@@ -91,6 +91,9 @@ struct SyscallFamily {
   std::vector<std::string> calls;  ///< kernel names on x86-64
   std::string object;              ///< "file", "socket" or "process" (calls that act on nothing)
   std::string about;
+  /// Those of them that move bytes from one object to another, of which the family means the one that they come from.
+  /// (All other families mean the one that they go to.)
+  std::vector<std::string> sources = {};
 };
 const std::vector<SyscallFamily>& syscall_families();
 const SyscallFamily* syscall_family(std::string_view name);

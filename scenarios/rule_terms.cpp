@@ -114,9 +114,13 @@ base::Expected<std::uint32_t> probability_in(std::string_view text) {
 
 std::vector<const SyscallFamily*> families_named(const std::string& name) {
   if (const auto* family = syscall_family(name); family != nullptr) return {family};
+  // By its own name a call is about the object that its bytes go to.
+  const auto has = [&](const std::vector<std::string>& calls) {
+    return std::find(calls.begin(), calls.end(), name) != calls.end();
+  };
   std::vector<const SyscallFamily*> found;
   for (const auto& family : syscall_families())
-    if (std::find(family.calls.begin(), family.calls.end(), name) != family.calls.end()) found.push_back(&family);
+    if (has(family.calls) && !has(family.sources)) found.push_back(&family);
   return found;
 }
 
@@ -198,6 +202,11 @@ std::string rules_section() {
       "- `CALL` is a family or one of its calls (`pwrite64=EIO` is `write=EIO call=pwrite64`). A call of two families, "
       "such as `writev`, needs\n  `object`, `path` or `peer` to tell which is meant; where a name is both, the family "
       "wins.\n"
+      "- `sendfile`, `copy_file_range` and `splice` move bytes from one object to another: `read` and `receive` are "
+      "about "
+      "the one that they\n  come from, `write` and `send` about the one that they go to. By its own name such a call "
+      "means "
+      "the latter; `read=EIO call=splice`\n  means the former. What strikes where the bytes come from strikes first.\n"
       "- `EFFECT` is the name or number of an error (`fsync=EIO`; `connect=ETIMEDOUT:2s`: two seconds late) or a fault "
       "of system calls from\n  the table above, its parameters after a colon in the table's order: `write=short:100`, "
       "`write=no-space:1M,EDQUOT`,\n  `read=corrupt:17,3`. Sizes may end in `k`, `M` or `G` (of 1024). `crash` is "

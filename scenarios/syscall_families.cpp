@@ -7,9 +7,13 @@ namespace leafcutter::scenarios {
 
 const std::vector<SyscallFamily>& syscall_families() {
   // `object` decides what a family means: `write` is for files, and sockets, which the same calls serve, belong to
-  // `send`.
+  // `send`. A call that moves bytes from one object to another belongs to two families, one for each.
   static const std::vector<SyscallFamily> list = {
-      {"read", {"read", "pread64", "readv", "preadv", "preadv2"}, "file", "reading a file"},
+      {"read",
+       {"read", "pread64", "readv", "preadv", "preadv2", "sendfile", "copy_file_range", "splice"},
+       "file",
+       "reading a file",
+       {"sendfile", "copy_file_range", "splice"}},
       {"write",
        {"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice"},
        "file",
@@ -30,7 +34,11 @@ const std::vector<SyscallFamily>& syscall_families() {
        {"sendto", "sendmsg", "sendmmsg", "write", "writev", "sendfile", "splice"},
        "socket",
        "sending on a socket"},
-      {"receive", {"recvfrom", "recvmsg", "recvmmsg", "read", "readv"}, "socket", "receiving from a socket"},
+      {"receive",
+       {"recvfrom", "recvmsg", "recvmmsg", "read", "readv", "splice"},
+       "socket",
+       "receiving from a socket",
+       {"splice"}},
       {"sleep", {"nanosleep", "clock_nanosleep"}, "process", "sleeping for a time"},
       {"random", {"getrandom"}, "process", "drawing random bytes from the kernel"},
       {"clock",

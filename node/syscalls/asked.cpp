@@ -133,6 +133,17 @@ std::optional<std::uint64_t> named_offset(const seccomp_data& call) {
   }
 }
 
+base::Expected<std::optional<std::uint64_t>> passed_offset(const seccomp_data& call, const Target& target,
+                                                           bool at_source) {
+  std::uint64_t address = 0;
+  if (call.nr == SYS_copy_file_range || call.nr == SYS_splice) address = call.args[at_source ? 1 : 3];
+  if (call.nr == SYS_sendfile && at_source) address = call.args[2];
+  if (address == 0) return std::optional<std::uint64_t>();
+  const auto passed = target.value<std::uint64_t>(address);
+  if (!passed) return passed.error();
+  return std::optional(*passed);
+}
+
 base::Expected<std::uint64_t> standing_offset(const Target& target, int fd, bool writes) {
   const auto info = target.descriptor_info(fd);
   if (!info) return info.error();

@@ -27,6 +27,11 @@ base::Expected<std::optional<std::uint64_t>> asked_size(const seccomp_data& call
 /// The offset that the call itself names; nothing when it goes on where the file stands.
 std::optional<std::uint64_t> named_offset(const seccomp_data& call);
 
+/// The offset whose address is named by a call that moves bytes between two descriptors: where it takes them from, or
+/// else where it puts them; nothing when it names none. Errors: io.
+base::Expected<std::optional<std::uint64_t>> passed_offset(const seccomp_data& call, const Target& target,
+                                                           bool at_source);
+
 /// Where the descriptor stands, or for one with O_APPEND, when `writes`, the end of its file. Errors: io.
 base::Expected<std::uint64_t> standing_offset(const Target& target, int fd, bool writes);
 

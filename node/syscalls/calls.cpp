@@ -12,6 +12,9 @@ using Object = CallShape::Object;
 constexpr CallShape descriptor(const char* name, int number, int fd = 0) {
   return {.name = name, .number = number, .object = Object::descriptor, .fd = fd};
 }
+constexpr CallShape between(const char* name, int number, int source, int fd) {
+  return {.name = name, .number = number, .object = Object::descriptor, .fd = fd, .source = source};
+}
 constexpr CallShape path(const char* name, int number, int argument, int folder = none) {
   return {.name = name, .number = number, .object = Object::path, .path = argument, .folder = folder};
 }
@@ -32,9 +35,9 @@ constexpr std::array shapes = {
     descriptor("writev", SYS_writev),
     descriptor("pwritev", SYS_pwritev),
     descriptor("pwritev2", SYS_pwritev2),
-    descriptor("sendfile", SYS_sendfile),
-    descriptor("copy_file_range", SYS_copy_file_range, 2),
-    descriptor("splice", SYS_splice, 2),
+    between("sendfile", SYS_sendfile, 1, 0),
+    between("copy_file_range", SYS_copy_file_range, 0, 2),
+    between("splice", SYS_splice, 0, 2),
     path("open", SYS_open, 0),
     path("openat", SYS_openat, 1, 0),
     path("openat2", SYS_openat2, 1, 0),

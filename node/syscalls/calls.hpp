@@ -23,6 +23,7 @@ struct CallShape {
   int path = none;
   int folder = none;
   int size = none;
+  int source = none;  ///< the descriptor that its bytes come from, of calls that move them to another one, `fd`
 };
 
 /// Null when the call is not known here.

@@ -3,6 +3,7 @@
 #include "node/syscalls/effects.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -50,21 +51,46 @@ base::Status Effects::at_no_site(const seccomp_notif& notification, const Object
   return let_run(notification.id);
 }
 
-base::Status Effects::at_call(const seccomp_notif& notification, Object&& object) {
+SiteBook::Visit Effects::visit(const Object& object) {
   const Site site{context_.service, object.family, object.resource};
-  const auto aimed = names_.aimed_at(object.family);
-  const auto facts = object.facts();
-  auto visit = aimed ? context_.sites.visit(site, facts, context_.data_folder) : context_.sites.visit(site);
+  return names_.aimed_at(object.family) ? context_.sites.visit(site, object.facts(), context_.data_folder)
+                                        : context_.sites.visit(site);
+}
+
+base::Status Effects::at_call(const seccomp_notif& notification, Object&& object) {
+  auto met = visit(object);
   const auto moves = object.state == Object::State::site && mutates(notification, object);
   if (moves) context_.activity.touch();
-  if (visit.strikes.empty() && passes_unseen(object, visit.occurrence)) {
-    if (!object.known_as.empty())
+  if (met.strikes.empty() && passes_unseen(object, met.occurrence)) {
+    if (!object.known_as.empty()) {
+      const auto facts = object.facts();
       passing_.learn(notification, object,
-                     context_.sites.standing(site, aimed ? &facts : nullptr, context_.data_folder), moves);
+                     context_.sites.standing({context_.service, object.family, object.resource},
+                                             names_.aimed_at(object.family) ? &facts : nullptr, context_.data_folder),
+                     moves);
+    }
     const auto sent = listener_.let_run(notification.id);
     if (!sent) return sent.error();
     if (*sent) return base::ok();
   }
+  return begin(make_case(notification, std::move(object), std::move(met)));
+}
+
+base::Status Effects::at_both(const seccomp_notif& notification, Object&& from, Object&& to) {
+  std::vector<Case> cases;
+  for (auto* object : {&from, &to}) {
+    if (object->state == Object::State::unresolved) report_unresolved(*object, object->why);
+    if (object->state != Object::State::site && object->state != Object::State::elsewhere) continue;
+    auto met = visit(*object);
+    if (object->state == Object::State::site && mutates(notification, *object)) context_.activity.touch();
+    cases.push_back(make_case(notification, std::move(*object), std::move(met)));
+  }
+  if (cases.empty()) return let_run(notification.id);
+  if (cases.size() == 2) cases.front().then = std::make_unique<Case>(std::move(cases.back()));
+  return begin(std::move(cases.front()));
+}
+
+Effects::Case Effects::make_case(const seccomp_notif& notification, Object&& object, SiteBook::Visit&& visit) const {
   Case at;
   at.notification = notification;
   at.object = std::move(object);
@@ -76,8 +102,12 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object&& object
       at.endings.push_back(std::move(strike));
   }
   if (!space_faults_.empty()) add_space_faults(at);
+  return at;
+}
+
+base::Status Effects::begin(Case at) {
   if (!at.object.doubt.empty()) report_unresolved(at.object, at.object.doubt);
-  if (at.waits.empty() && at.endings.empty()) {  // by far the most
+  if (at.waits.empty() && at.endings.empty() && !at.then) {  // by far the most
     report(at, false);
     return run(std::move(at));
   }
@@ -134,8 +164,12 @@ base::Status Effects::finish(Case at) {
   for (std::size_t i = 0; i < at.endings.size(); ++i) {
     if (!valid(at)) return not_yet();
     at.others.clear();
-    for (auto other = i + 1; other < at.endings.size(); ++other)
-      append_words(at.others, at.endings[other].fault.kind + " was planned here, too, and not carried out");
+    const auto add_others = [&](const std::vector<Strike>& planned, std::size_t first) {
+      for (auto other = first; other < planned.size(); ++other)
+        append_words(at.others, planned[other].fault.kind + " was planned here, too, and not carried out");
+    };
+    add_others(at.endings, i + 1);
+    if (at.then) add_others(at.then->endings, 0);
     const auto strike = at.endings[i];
     const auto ended = end_by(at, strike);
     if (!ended) return ended.error();
@@ -145,7 +179,10 @@ base::Status Effects::finish(Case at) {
   at.others.clear();
   if (!valid(at)) return not_yet();
   report(at, false);
-  return run(std::move(at));
+  if (!at.then) return run(std::move(at));
+  auto next = std::move(*at.then);
+  next.notification = at.notification;
+  return begin(std::move(next));
 }
 
 base::Expected<Effects::Ended> Effects::end_by(Case& at, const Strike& strike) {
@@ -212,10 +249,16 @@ base::Expected<Effects::Ended> Effects::crash_after(Case& at, const Strike& stri
 }
 
 Request Effects::request(const Case& at, const Target& task) const {
-  return {.call = at.notification.data,
-          .target = task,
-          .socket = at.object.socket,
-          .still_valid = [this, id = at.notification.id] { return listener_.valid(id); }};
+  const auto& call = at.notification.data;
+  auto socket = at.object.socket;
+  if (const auto* shape = call_shape(call.nr); shape != nullptr && shape->source != none) {
+    // It is the object that the bytes go to that decides how they are carried.
+    const auto status = task.descriptor_status(static_cast<int>(call.args[shape->fd]));
+    socket = status && S_ISSOCK(status->st_mode);
+  }
+  return {.call = call, .target = task, .socket = socket, .still_valid = [this, id = at.notification.id] {
+            return listener_.valid(id);
+          }};
 }
 
 base::Expected<Performed> Effects::carry_out(const Case& at, const Request& request) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,6 +51,9 @@ class Effects {
 
   /// A call that acts on a site, or that a rule may select.
   base::Status at_call(const seccomp_notif& notification, Object&& object);
+
+  /// A call that moves bytes from one object to the other.
+  base::Status at_both(const seccomp_notif& notification, Object&& from, Object&& to);
 
   /// A call whose object could not be found out: it runs, nothing strikes, and the trace says so.
   base::Status at_unresolved(const seccomp_notif& notification, const Object& object);
@@ -100,7 +104,8 @@ class Effects {
     bool late = false;            ///< the lateness of its error is over
     bool told = false;            ///< its own `syscall` event was recorded
     std::optional<Taken> taken;
-    std::optional<Answer> answer;                             ///< it is decided
+    std::optional<Answer> answer;  ///< it is decided
+    std::unique_ptr<Case> then;    ///< the call's other object: what strikes there, when nothing here ended it
     std::vector<std::pair<std::size_t, std::int64_t>> space;  ///< what the call uses of a fault's bytes when it runs
     std::string others;                                       ///< endings that another one came before
     std::string unable;                                       ///< endings that could not be carried out, and why
@@ -122,6 +127,9 @@ class Effects {
   /// task waits.
   bool passes_unseen(const Object& object, std::uint32_t occurrence) const;
   bool within_limit(std::uint32_t occurrence) const;
+  SiteBook::Visit visit(const Object& object);
+  Case make_case(const seccomp_notif& notification, Object&& object, SiteBook::Visit&& visit) const;
+  base::Status begin(Case at);
   base::Status go_on(Case at);
   base::Status finish(Case at);
   base::Expected<Ended> end_by(Case& at, const Strike& strike);
@@ -169,6 +177,7 @@ class Effects {
   base::Expected<Ended> cut_short(Case& at, const Strike& strike);
   base::Expected<Ended> tear(Case& at, const Strike& strike);
   base::Expected<Ended> corrupt(Case& at, const Strike& strike);
+  base::Expected<Ended> corrupt_on_the_way(Case& at, const Strike& strike, std::uint64_t whole);
   /// Reads at most `most` bytes for the task; false: `unable` says why not.
   base::Expected<bool> take_bytes(Case& at, const Strike& strike, const Request& request);
   base::Expected<Ended> answer_fault(Case& at, const Strike& strike);

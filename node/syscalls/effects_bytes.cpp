@@ -18,18 +18,11 @@ namespace {
 
 bool reads(const Object& object) { return object.family == "read" || object.family == "receive"; }
 
-/// Where a call that moves bytes between descriptors takes them from.
-int source_descriptor(const seccomp_data& call) {
-  switch (call.nr) {
-    case SYS_sendfile: return 1;
-    case SYS_copy_file_range:
-    case SYS_splice: return 0;
-    default: return none;
-  }
+/// Its bytes never come into the task's memory.
+bool moves_between(const seccomp_data& call) {
+  const auto* shape = call_shape(call.nr);
+  return shape != nullptr && shape->source != none;
 }
-
-/// The argument that holds the address of the source's offset.
-int source_offset(const seccomp_data& call) { return call.nr == SYS_sendfile ? 2 : 1; }
 
 bool waits_for_bytes(const seccomp_data& call, int fd) {
   const auto status = ::fcntl(fd, F_GETFL);
@@ -38,9 +31,32 @@ bool waits_for_bytes(const seccomp_data& call, int fd) {
     case SYS_recvfrom:
     case SYS_recvmmsg: return (call.args[3] & MSG_DONTWAIT) == 0;
     case SYS_recvmsg: return (call.args[2] & MSG_DONTWAIT) == 0;
+    case SYS_splice: return (call.args[5] & SPLICE_F_NONBLOCK) == 0;
     default: return true;
   }
 }
+
+/// One bit of one byte, where there is such a byte.
+struct WrongBit {
+  std::uint64_t offset = 0;
+  unsigned bit = 0;
+  bool struck = false;
+  unsigned was = 0, is = 0;
+
+  void strike(std::string& bytes) {
+    if (offset >= bytes.size()) return;
+    struck = true;
+    was = static_cast<unsigned char>(bytes[offset]);
+    is = was ^ (1u << (bit & 7u));
+    bytes[offset] = static_cast<char>(is);
+  }
+  Value added_to(Value proof) const {
+    proof["offset"] = offset;
+    proof["was"] = was;
+    proof["is"] = is;
+    return proof;
+  }
+};
 
 std::uint64_t count_parameter(const scenarios::Fault& fault, const char* name) {
   return fault.params.value(name, std::uint64_t{0});
@@ -56,7 +72,7 @@ std::optional<Effects::Clock::time_point> Effects::await_bytes(Case& at) const {
   };
   if (!reads(at.object) || (std::ranges::none_of(at.endings, asks) && std::ranges::none_of(at.waits, asks)))
     return std::nullopt;
-  auto copy = target(at).duplicate(static_cast<int>(at.notification.data.args[0]));
+  auto copy = target(at).duplicate(static_cast<int>(at.notification.data.args[at.object.descriptor]));
   struct stat status {};
   if (!copy || ::fstat(copy->get(), &status) != 0 || S_ISREG(status.st_mode)) return std::nullopt;
   if (!waits_for_bytes(at.notification.data, copy->get())) return std::nullopt;
@@ -94,13 +110,13 @@ base::Expected<std::uint64_t> Effects::carried_bytes(const Case& at) const {
   const auto size = asked_size(call, task);
   if (!size) return size.error();
   const auto asked = size->value_or(0);
-  const auto source = reads(at.object) ? 0 : source_descriptor(call);
-  if (source == none || asked == 0) return asked;
-  const auto copy = task.duplicate(static_cast<int>(call.args[source]));
+  const auto between = moves_between(call);
+  if (asked == 0 || (!between && !reads(at.object))) return asked;
+  const auto copy = task.duplicate(static_cast<int>(call.args[between ? call_shape(call.nr)->source : 0]));
   if (!copy) return copy.error();
-  auto offset = reads(at.object) ? named_offset(call) : std::nullopt;
-  if (!reads(at.object) && call.args[source_offset(call)] != 0) {
-    const auto passed = task.value<std::uint64_t>(call.args[source_offset(call)]);
+  auto offset = named_offset(call);
+  if (between) {
+    const auto passed = passed_offset(call, task, true);
     if (!passed) return passed.error();
     offset = *passed;
   }
@@ -131,7 +147,7 @@ base::Expected<Effects::Ended> Effects::cut_short(Case& at, const Strike& strike
   limited.at_most = most;
   limited.answered = true;
   std::int64_t carried = 0, value = 0;
-  if (reads(at.object)) {
+  if (reads(at.object) && !moves_between(at.notification.data)) {
     const auto took = take_bytes(at, strike, limited);
     if (!took || !*took) return took ? base::Expected<Ended>(Ended::no) : took.error();
     at.taken->whole = *whole;
@@ -174,11 +190,33 @@ base::Expected<Effects::Ended> Effects::tear(Case& at, const Strike& strike) {
   return Ended::yes;
 }
 
+/// Of bytes that never come into the task's memory: the supervisor moves them.
+base::Expected<Effects::Ended> Effects::corrupt_on_the_way(Case& at, const Strike& strike, std::uint64_t whole) {
+  const auto offset = count_parameter(strike.fault, "offset");
+  // Programs ask for all that there is and more; such a call may always carry less.
+  const auto most = std::min<std::uint64_t>(whole, perform_bytes);
+  if (most <= offset) return cannot(at, strike, "it carries " + std::to_string(most) + " bytes");
+  const auto task = target(at);
+  auto wanted = request(at, task);
+  wanted.answered = true;
+  wanted.at_most = most;
+  WrongBit wrong{offset, static_cast<unsigned>(count_parameter(strike.fault, "bit"))};
+  wanted.change = [&](std::string& bytes) { wrong.strike(bytes); };
+  const auto done = carry_out(at, wanted);
+  if (!done) return done.error();
+  if (!done->done) return cannot(at, strike, done->why);
+  if (done->result < 0) return end_with(at, {.error = static_cast<int>(-done->result)});
+  account_space(at, done->result);
+  if (!wrong.struck || static_cast<std::uint64_t>(done->result) <= offset) return end_with(at, {.value = done->result});
+  return strike_with(at, strike, {.value = done->result}, {{"effect", "corrupt"}}, wrong.added_to(evidence(at)));
+}
+
 base::Expected<Effects::Ended> Effects::corrupt(Case& at, const Strike& strike) {
   const auto offset = count_parameter(strike.fault, "offset");
   const auto whole = at.taken ? base::Expected<std::uint64_t>(at.taken->whole) : carried_bytes(at);
   if (!whole) return cannot(at, strike, whole.error().message);
   if (*whole <= offset) return cannot(at, strike, "it carries " + std::to_string(*whole) + " bytes");
+  if (moves_between(at.notification.data)) return corrupt_on_the_way(at, strike, *whole);
   const auto task = target(at);
   auto wanted = request(at, task);
   wanted.answered = true;
@@ -186,21 +224,12 @@ base::Expected<Effects::Ended> Effects::corrupt(Case& at, const Strike& strike) 
   if (!took || !*took) return took ? base::Expected<Ended>(Ended::no) : took.error();
   at.taken->whole = *whole;
   auto got = at.taken->got;
-  const auto struck = offset < got.bytes.size();  // not when somebody else took the bytes in between
-  unsigned was = 0, is = 0;
-  if (struck) {
-    was = static_cast<unsigned char>(got.bytes[offset]);
-    is = was ^ (1u << (count_parameter(strike.fault, "bit") & 7u));
-    got.bytes[offset] = static_cast<char>(is);
-  }
+  WrongBit wrong{offset, static_cast<unsigned>(count_parameter(strike.fault, "bit"))};
+  wrong.strike(got.bytes);  // not when somebody else took the bytes in between
   const auto put = deliver(wanted, got);
   if (!put) return answer_fault(at, strike);
-  if (!struck) return end_with(at, {.value = *put});
-  auto proof = evidence(at);
-  proof["offset"] = offset;
-  proof["was"] = was;
-  proof["is"] = is;
-  return strike_with(at, strike, {.value = *put}, {{"effect", "corrupt"}}, std::move(proof));
+  if (!wrong.struck) return end_with(at, {.value = *put});
+  return strike_with(at, strike, {.value = *put}, {{"effect", "corrupt"}}, wrong.added_to(evidence(at)));
 }
 
 /// The task's buffer could not be filled: its call fails as it would have failed without us, and nothing struck.

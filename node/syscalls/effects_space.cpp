@@ -58,9 +58,8 @@ base::Expected<Use> use_of_write(const Target& task, const seccomp_data& call, c
   const auto status = task.descriptor_status(fd);
   if (!status) return status.error();
   auto offset = named_offset(call);
-  const auto passes = call.nr == SYS_copy_file_range || call.nr == SYS_splice;
-  if (passes && call.args[3] != 0) {
-    const auto passed = task.value<std::uint64_t>(call.args[3]);
+  if (shape.source != none) {
+    const auto passed = passed_offset(call, task, false);
     if (!passed) return passed.error();
     offset = *passed;
   }

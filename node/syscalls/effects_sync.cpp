@@ -90,7 +90,6 @@ base::Expected<Effects::Ended> Effects::lie_about_sync(Case& at, const Strike& s
     if (!copy) return cannot(at, strike, copy.error().message);
     file = std::move(*copy);
   }
-  if (!valid(at)) return Ended::gone;
   if (file)
     context_.image->lied(file.get());
   else
@@ -135,7 +134,8 @@ base::Status Effects::tell_image_of(const Case& at, std::int64_t result) {
   const auto task = target(at);
   const auto& call = at.notification.data;
   if (at.object.family == "fsync") return tell_of_sync(*context_.image, task, call);
-  if (at.object.family != "write" || at.object.socket || result <= 0) return base::ok();
+  const auto& written = at.then ? at.then->object : at.object;
+  if (written.family != "write" || written.socket || result <= 0) return base::ok();
   const auto& shape = *call_shape(call.nr);
   const auto durability = durability_of_write(task, call, shape);
   if (!durability) return durability.error();

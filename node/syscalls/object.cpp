@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <utility>
@@ -83,8 +84,10 @@ ObjectNames::ObjectNames(const std::string& data_folder, std::vector<std::string
     for (const auto& call : family->calls) {
       const auto* shape = call_shape(call);
       if (shape == nullptr) continue;
-      auto& watched = watched_[shape->number];
+      const auto at_source = std::ranges::find(family->sources, call) != family->sources.end();
+      auto& watched = (at_source ? sources_ : watched_)[shape->number];
       watched.shape = shape;
+      watched.fd = at_source ? shape->source : shape->fd;
       (family->object == "socket" ? watched.socket_family : watched.file_family) = name;
     }
   }
@@ -104,7 +107,21 @@ ObjectNames::ObjectNames(const std::string& data_folder, std::vector<std::string
 Object ObjectNames::name(const seccomp_data& call, const Target& target) const {
   const auto found = watched_.find(call.nr);
   if (found == watched_.end()) return {};
-  const auto& watched = found->second;
+  auto object = named(found->second, call, target);
+  // What one descriptor is found to be does not tell all about such a call.
+  if (sources_.contains(call.nr)) object.known_as.clear();
+  return object;
+}
+
+std::optional<Object> ObjectNames::name_source(const seccomp_data& call, const Target& target) const {
+  const auto found = sources_.find(call.nr);
+  if (found == sources_.end()) return std::nullopt;
+  auto object = named(found->second, call, target);
+  object.known_as.clear();
+  return object;
+}
+
+Object ObjectNames::named(const Watched& watched, const seccomp_data& call, const Target& target) const {
   auto object = of_shape(watched, call, target);
   object.call = watched.shape->name;
   if (object.state == Object::State::site || object.state == Object::State::elsewhere)
@@ -124,18 +141,19 @@ Object ObjectNames::of_shape(const Watched& watched, const seccomp_data& call, c
 }
 
 Object ObjectNames::of_descriptor(const Watched& watched, const seccomp_data& call, const Target& target) const {
-  const auto fd = argument(call, watched.shape->fd);
+  const auto fd = argument(call, watched.fd);
   const auto name = target.descriptor_name(fd);
   if (!name)
     return unresolved(watched.file_family.empty() ? watched.socket_family : watched.file_family, name.error().message);
   auto object = of_named(watched, *name, call, target);
   if (told_by_name(object)) object.known_as = *name;
+  object.descriptor = watched.fd;
   return object;
 }
 
 Object ObjectNames::of_named(const Watched& watched, const std::string& name, const seccomp_data& call,
                              const Target& target) const {
-  const auto fd = argument(call, watched.shape->fd);
+  const auto fd = argument(call, watched.fd);
   if (name.starts_with("socket:")) return watched.socket_family.empty() ? Object() : of_socket(watched, call, target);
   if (watched.file_family.empty()) return {};
   const auto aimed = aimed_at(watched.file_family);
@@ -210,7 +228,7 @@ Object ObjectNames::of_address(const Watched& watched, const seccomp_data& call,
   const auto address = address_text(*bytes);
   if (!address) return {};
   if (address->starts_with(unix_prefix)) return of_unix_address(watched, *address, target);
-  const auto copy = target.duplicate(argument(call, watched.shape->fd));
+  const auto copy = target.duplicate(argument(call, watched.fd));
   if (!copy) return unresolved(watched.socket_family, copy.error().message);
   const auto kind = class_of_socket(copy->get());
   if (kind != "socket-tcp" && !aimed_at(watched.socket_family)) return {};
@@ -265,7 +283,7 @@ Object ObjectNames::of_file(const Watched& watched, const Place& place, const Ta
 }
 
 Object ObjectNames::of_socket(const Watched& watched, const seccomp_data& call, const Target& target) const {
-  const auto copy = target.duplicate(argument(call, watched.shape->fd));
+  const auto copy = target.duplicate(argument(call, watched.fd));
   if (!copy) return unresolved(watched.socket_family, copy.error().message);
   const auto fd = copy->get();
   const auto kind = class_of_socket(fd);
@@ -332,14 +350,16 @@ void ObjectNames::ask(Object& object, const Watched& watched, const seccomp_data
   const auto by_descriptor = watched.shape->object == CallShape::Object::descriptor && !object.socket;
   if (asked.offset) {
     object.offset = named_offset(call);
+    if (watched.shape->source != none)
+      take(passed_offset(call, target, watched.fd == watched.shape->source), object.offset);
     if (!object.offset && by_descriptor && (object.kind == "file" || object.kind == "directory"))
-      take(standing_offset(target, argument(call, watched.shape->fd), object.family == "write"), object.offset);
+      take(standing_offset(target, argument(call, watched.fd), object.family == "write"), object.offset);
   }
   if (!asked.flags) return;
   take(asked_flags(call, target), object.flags);
   // A call on a file has none of its own kind: those that the file was opened with decide how it is carried out.
   if (!by_descriptor) return;
-  if (const auto info = target.descriptor_info(argument(call, watched.shape->fd)))
+  if (const auto info = target.descriptor_info(argument(call, watched.fd)))
     object.flags = static_cast<std::uint64_t>(info->flags);
   else
     object.doubt = info.error().message;

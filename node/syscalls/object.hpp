@@ -34,6 +34,7 @@ struct Object {
   std::string path;  ///< the path or the peer's address, unclassed
   bool socket = false;
   std::string why;
+  int descriptor = none;  ///< the argument that names it, where one does
 
   std::string kind;           ///< one of scenarios::object_classes()
   std::string peer, address;  ///< of sockets; a unix socket's is "unix:" and the name that one of its ends has
@@ -58,7 +59,11 @@ class ObjectNames {
               std::map<std::string, std::string> peers, const std::vector<std::string>& families,
               const scenarios::Plan& plan, const std::string& service);
 
+  /// Of a call that moves bytes: where they go to.
   Object name(const seccomp_data& call, const Target& target) const;
+
+  /// Where they come from, when a family is watched that means that.
+  std::optional<Object> name_source(const seccomp_data& call, const Target& target) const;
 
   /// Some rule of the plan could select calls of this family.
   bool aimed_at(const std::string& family) const { return !asked_.empty() && asked_.contains(family); }
@@ -66,6 +71,7 @@ class ObjectNames {
  private:
   struct Watched {
     const CallShape* shape = nullptr;
+    int fd = none;            ///< of its arguments: the descriptor that is meant
     std::string file_family;  ///< the family it belongs to when it acts on a file; empty: none that is watched
     std::string socket_family;
   };
@@ -78,6 +84,7 @@ class ObjectNames {
     bool by_kernel = false;  ///< as the task's mount namespace has it, which chroot does not change
   };
 
+  Object named(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_shape(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_descriptor(const Watched& watched, const seccomp_data& call, const Target& target) const;
   Object of_named(const Watched& watched, const std::string& name, const seccomp_data& call,
@@ -102,6 +109,7 @@ class ObjectNames {
   mutable ResourceClasses classes_;
   std::map<std::string, std::string> peers_;
   std::map<int, Watched> watched_;
+  std::map<int, Watched> sources_;      ///< of calls that move bytes: where they come from
   std::map<std::string, Asked> asked_;  ///< by family, of the rules for this service
 };
 

@@ -27,6 +27,8 @@ struct Request {
   std::uint64_t at_most = ~std::uint64_t{0};  ///< bytes that are carried, of calls that carry any
   /// The task goes on and learns the result: what the call puts into its memory beside is put there.
   bool answered = false;
+  /// Of calls that move bytes between descriptors: what happens to them on the way.
+  std::function<void(std::string& bytes)> change = {};
 
   int integer(int index) const { return static_cast<int>(call.args[index]); }
   std::uint64_t word(int index) const { return call.args[index]; }

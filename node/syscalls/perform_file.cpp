@@ -2,8 +2,10 @@
 // the task's own call would have put them.
 #include <fcntl.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -57,6 +59,14 @@ class PassedOffset {
     return out;
   }
   loff_t* pointer() { return address_ == 0 ? nullptr : &value_; }
+  /// Where the next bytes are in `fd`, which is ours; -1: at no place.
+  loff_t place(int fd) const { return address_ == 0 ? ::lseek(fd, 0, SEEK_CUR) : value_; }
+  void move_on(int fd, long bytes) {
+    if (address_ == 0)
+      ::lseek(fd, bytes, SEEK_CUR);
+    else
+      value_ += bytes;
+  }
   /// A task that goes on reads the new value.
   void put_back(const Request& request) const {
     if (address_ != 0 && request.answered) static_cast<void>(request.target.put(address_, value_));
@@ -67,14 +77,43 @@ class PassedOffset {
   loff_t value_ = 0;
 };
 
+/// From file to file, through a buffer of ours, where the bytes are changed.
+Performed move_changed(const Request& request, int in, PassedOffset& from, int out, PassedOffset& to,
+                       std::uint64_t wanted) {
+  if (wanted > perform_bytes) return not_performed("more than 64 MiB in one call");
+  struct stat source {
+  }, destination{};
+  const auto known = ::fstat(in, &source) == 0 && ::fstat(out, &destination) == 0;
+  if (!known || !S_ISREG(source.st_mode) || !S_ISREG(destination.st_mode))
+    return not_performed("only bytes on their way from a file to a file or a socket can be changed");
+  std::string bytes(wanted, '\0');
+  const auto got = ::pread(in, bytes.data(), bytes.size(), from.place(in));
+  if (got < 0) return performed(got);
+  bytes.resize(static_cast<std::size_t>(got));
+  request.change(bytes);
+  if (!request.still_valid()) return not_performed("the task has gone");
+  const auto put = to.pointer() != nullptr ? performed(::pwrite(out, bytes.data(), bytes.size(), *to.pointer()))
+                                           : performed(::write(out, bytes.data(), bytes.size()));
+  if (put.result <= 0) return put;
+  from.move_on(in, put.result);
+  if (to.pointer() != nullptr) to.move_on(out, put.result);
+  from.put_back(request);
+  to.put_back(request);
+  return put;
+}
+
 Performed send_file(const Request& request, int out) {
   const auto in = request.target.duplicate(request.integer(1));
   if (!in) return not_performed(in.error().message);
   auto offset = PassedOffset::read(request, 2);
   if (!offset) return not_performed(offset.error().message);
+  const auto bytes = std::min<std::uint64_t>(request.word(3), request.at_most);
+  if (request.change) {
+    PassedOffset nowhere;
+    return move_changed(request, in->get(), *offset, out, nowhere, bytes);
+  }
   if (!request.still_valid()) return not_performed("the task has gone");
-  const auto sent = performed(
-      ::sendfile(out, in->get(), offset->pointer(), std::min<std::uint64_t>(request.word(3), request.at_most)));
+  const auto sent = performed(::sendfile(out, in->get(), offset->pointer(), bytes));
   offset->put_back(request);
   return sent;
 }
@@ -87,6 +126,7 @@ Performed move_bytes(const Request& request, int out) {
   auto to = PassedOffset::read(request, 3);
   if (!to) return not_performed(to.error().message);
   const auto bytes = std::min<std::uint64_t>(request.word(4), request.at_most);
+  if (request.change) return move_changed(request, in->get(), *from, out, *to, bytes);
   if (!request.still_valid()) return not_performed("the task has gone");
   const auto flags = static_cast<unsigned>(request.word(5));
   Performed moved;

@@ -102,6 +102,7 @@ Performed send_file_part(const Request& request, int fd) {
   const auto got = ::pread(in->get(), bytes.data(), bytes.size(), offset);
   if (got < 0) return not_performed(base::system_error("read the file to send", errno).message);
   bytes.resize(static_cast<std::size_t>(got));
+  if (request.change) request.change(bytes);
   auto sent = send_bytes(request, fd, bytes, 0, "");
   if (!request.answered || !sent.done || sent.result <= 0) return sent;
   if (request.word(2) != 0)

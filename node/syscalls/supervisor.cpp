@@ -229,7 +229,9 @@ base::Status Supervisor::State::handle(const seccomp_notif& notification) {
   if (!received.empty() && !listener.valid(notification.id)) return base::ok();
   const Target target(static_cast<pid_t>(notification.pid));
   auto object = names.name(notification.data, target);
+  auto source = names.name_source(notification.data, target);
   if (!listener.valid(notification.id)) return base::ok();  // what was read may be another task's
+  if (source) return effects.at_both(notification, std::move(*source), std::move(object));
   switch (object.state) {
     case Object::State::site:
     case Object::State::elsewhere: return effects.at_call(notification, std::move(object));

@@ -128,6 +128,74 @@ TEST(Exec, CpIsToldThatTheDiskIsFull) {
   EXPECT_EQ(piped.out, "to a pipe\n");
 }
 
+/// cat and cp move the bytes within the kernel (copy_file_range): that is a read of the one and a write of the other.
+TEST(Exec, ACopyIsReadAndWritten) {
+  const Folder folder;
+  folder.write("from", "0123456789");
+  struct Struck {
+    const char *rule, *script, *said;
+    int exit;
+  };
+  const Struck struck[] = {{"read=EIO path=from", "cat from > to", "Input/output error", 1},
+                           {"read=EIO path=from", "cp from to", "Input/output error", 1},
+                           {"write=EDQUOT path=to", "cat from > to", "Disk quota exceeded", 1},
+                           {"read=short:3 path=from #1", "cat from > to; cmp from to", "", 0},
+                           {"read=corrupt:3 path=from #1", "cat from > to; cmp from to", "", 1},
+                           {"read=crash path=from", "cp from to", "", 137}};
+  for (const auto& c : struck) {
+    const auto outcome = shell(folder, rules({c.rule}), c.script);
+    EXPECT_EQ(outcome.exit, c.exit) << c.rule << " " << c.script << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(c.said)) << c.rule;
+    EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired once")) << c.rule;
+    EXPECT_THAT(outcome.err, HasSubstr("copy_file_range")) << c.rule;
+  }
+  // The twins: nothing reads the copy or writes the original, and what cannot strike says so.
+  for (const auto* rule : {"read=EIO path=to", "write=EIO path=from"}) {
+    const auto spared = shell(folder, rules({rule}), "cat from > to; cp from to2");
+    EXPECT_EQ(spared.exit, 3) << rule << spared.err;
+    EXPECT_EQ(text_of(folder / "to"), "0123456789");
+  }
+  const auto whole = shell(folder, rules({"read=short:10 path=from size=10.."}), "cat from > to");
+  EXPECT_EQ(whole.exit, 3) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("a call that it was meant for: copy_file_range " + (folder / "from") +
+                                   ": short not possible: it carries 10 bytes\n"));
+}
+
+TEST(Exec, NginxSendsAFileThatCannotBeRead) {
+  static constexpr auto script =
+      "mkdir logs; seq 2000 > page; seq 2000 > other; cat > conf <<EOF\n"
+      "daemon off; master_process off; pid $PWD/pid; error_log $PWD/logs/error;\n"
+      "events { worker_connections 64; }\n"
+      "http { access_log off; client_body_temp_path $PWD/1; proxy_temp_path $PWD/2; fastcgi_temp_path $PWD/3;\n"
+      "uwsgi_temp_path $PWD/4; scgi_temp_path $PWD/5; sendfile on; server { listen unix:$PWD/s; root $PWD; } }\n"
+      "EOF\n"
+      "nginx -e $PWD/logs/start -c $PWD/conf & until [ -S s ]; do sleep 0.01; done\n"
+      "curl -s --unix-socket s http://x/page | cmp - page && echo whole\n"
+      "kill -QUIT $!; wait $!";
+  const Folder folder, other;
+  const auto struck = shell(folder, rules({"read=EIO call=sendfile path=page"}), script);
+  EXPECT_THAT(struck.out, Not(HasSubstr("whole")));
+  EXPECT_THAT(struck.err, HasSubstr("leafcutter: fired once: read=EIO call=sendfile path=page\n"));
+  EXPECT_THAT(text_of(folder / "logs/error"), HasSubstr("sendfile"));
+  const auto spared = shell(other, rules({"read=EIO call=sendfile path=other"}), script);
+  EXPECT_THAT(spared.out, HasSubstr("whole"));
+  EXPECT_THAT(spared.err, HasSubstr("NEVER FIRED"));
+}
+
+TEST(Exec, AGoProgramIsToldWhatItsFilesDo) {
+  const Folder folder;
+  const auto script =
+      "age-keygen -o key 2>/dev/null; seq 20000 > plain; age -r \"$(age-keygen -y key)\" -o sealed plain || exit 9\n"
+      "age -d -i key -o opened sealed && cmp plain opened";
+  const auto struck = shell(folder, rules({"write=ENOSPC path=sealed #2"}), script);
+  EXPECT_EQ(struck.exit, 9) << struck.err;
+  EXPECT_THAT(struck.err, HasSubstr("no space left on device"));
+  EXPECT_THAT(struck.err, HasSubstr("leafcutter: fired once: write=ENOSPC path=sealed #2\n"));
+  const Folder other;
+  const auto spared = shell(other, rules({"write=ENOSPC path=sealed #2000"}), script);
+  EXPECT_EQ(spared.exit, 3) << spared.err << "and the program itself came through";
+}
+
 TEST(Exec, SqliteRollsBackWhenItsJournalCannotBeSynced) {
   const Folder folder;
   const Words create = {"sqlite3", "shop.db", "create table orders(id); insert into orders values(1);"};

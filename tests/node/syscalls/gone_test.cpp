@@ -124,22 +124,28 @@ TEST_P(Gone, WhatIsCarriedOutIsNotForATaskThatWasKilledMeanwhile) {
 INSTANTIATE_TEST_SUITE_P(Calls, Gone, testing::ValuesIn(changing),
                          [](const auto& named) { return std::string(named.param.name); });
 
-/// A wait is over, and the task was killed while it lasted.
+/// A wait is over, and the task was killed while it lasted: neither another one begins, nor does anything end there,
+/// nor did it run.
 TEST(GoneMeanwhile, NothingElseStrikes) {
-  const ScratchFolder folder;
-  const auto script = "\"$0\" write,a,one & until [ -e a ]; do :; done; sleep 0.05; kill -9 $!; wait; sleep 0.3";
-  const auto outcome = run(
-      {"sh", "-c", script, program("steps")},
-      {.families = {"write"},
-       .data_folder = folder.path(),
-       .faults = {fault("delay", "write", "data:a", 1, {{"for", "200ms"}}),
-                  fault("hold", "write", "data:a", 1, {{"at-most", "1ms"}}), fault("crash-before", "write", "data:a")},
-       .working_folder = folder.path()});
-  ASSERT_TRUE(outcome.exited_well()) << outcome.status;
-  EXPECT_EQ(outcome.crashes, 0) << "the call that was to end it all has gone";
-  ASSERT_EQ(outcome.of_kind("fault.fired").size(), 1u) << "the delay began";
-  EXPECT_EQ(outcome.of_kind("fault.fired")[0].attrs["kind"], "delay");
-  for (const auto& event : outcome.of_kind("syscall")) EXPECT_TRUE(event.attrs["injected"]) << event.attrs;
+  const auto delay = fault("delay", "write", "data:a", 1, {{"for", "150ms"}});
+  const std::vector<std::vector<scenarios::Fault>> plans = {
+      {delay, fault("hold", "write", "data:a", 1, {{"at-most", "1ms"}})},
+      {delay, fault("crash-before", "write", "data:a")},
+      {delay}};
+  for (const auto& faults : plans) {
+    const ScratchFolder folder;
+    const auto script = "\"$0\" write,a,one & until [ -e a ]; do :; done; sleep 0.05; kill -9 $!; wait; sleep 0.2";
+    const auto outcome =
+        run({"sh", "-c", script, program("steps")},
+            {.families = {"write"}, .data_folder = folder.path(), .faults = faults, .working_folder = folder.path()});
+    ASSERT_TRUE(outcome.exited_well()) << outcome.status;
+    EXPECT_EQ(outcome.crashes, 0) << "the call that was to end it all has gone";
+    ASSERT_EQ(outcome.of_kind("fault.fired").size(), 1u) << "the delay began";
+    EXPECT_EQ(outcome.of_kind("fault.fired")[0].attrs["kind"], "delay");
+    EXPECT_THAT(outcome.undone()["how"].get<std::string>(),
+                testing::StartsWith("the task did not wait any more after "));
+    for (const auto& event : outcome.of_kind("syscall")) EXPECT_TRUE(event.attrs["injected"]) << event.attrs;
+  }
 }
 
 class GoneSyncs : public testing::Test {
@@ -169,13 +175,14 @@ class GoneSyncs : public testing::Test {
 
 TEST_F(GoneSyncs, ThatWereToFailDropNothing) {
   for (unsigned which = 1; which <= 3; ++which) {
-    std::ofstream(folder_ / "data/a") << "new";
+    const auto bytes = "new" + std::to_string(which);
+    std::ofstream(folder_ / "data/a") << bytes;
     const AtMoment moment(Moment::after_look, which, the_call(SYS_fsync), kill_it);
     const auto outcome = run_both("fsync,a", "fdatasync,a", {fault("fsync-lost", "fsync", "data:a")});
     ASSERT_TRUE(moment.came()) << which;
     EXPECT_TRUE(outcome.of_kind("fault.fired").empty()) << which;
     EXPECT_EQ(outcome.failure, "");
-    EXPECT_EQ(durable(), "new") << "the sync after it was honest; moment " << which;
+    EXPECT_EQ(durable(), bytes) << "the sync after it was honest; moment " << which;
   }
 }
 

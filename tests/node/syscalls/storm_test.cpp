@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,23 @@ TEST_P(OldKernel, ACallThatSignalsAbortIsCountedOnceAndStruckOnce) {
   std::map<std::string, int> strikes;
   for (const auto& event : outcome.of_kind("fault.undone")) strikes[event.attrs["kind"]] = event.attrs["strikes"];
   EXPECT_EQ(strikes, (std::map<std::string, int>{{"delay", 100}, {"errno", 10}}));
+}
+
+/// The calls before it have passed at a glance, and it comes again while it is held.
+TEST(OldKernels, ACallAmongManyIsHeldForItsWholeTime) {
+  const ScratchFolder folder;
+  const auto outcome = run({program("storm"), folder / "a", "restart", "1", "40"},
+                           {.families = {"write"},
+                            .data_folder = folder.path(),
+                            .faults = {fault("delay", "write", "data:a", 30, {{"for", "40ms"}})},
+                            .event_limit = 2,
+                            .old_kernel = true});
+  ASSERT_TRUE(outcome.exited_well()) << outcome.status << outcome.failure;
+  EXPECT_EQ(outcome.count("write", "data:a"), 40u);
+  static constexpr std::string_view held = "the call went on after ";
+  const auto how = outcome.undone()["how"].get<std::string>();
+  ASSERT_TRUE(how.starts_with(held)) << how;
+  EXPECT_GE(std::stoi(how.substr(held.size())), 40) << how;
 }
 
 INSTANTIATE_TEST_SUITE_P(Handlers, OldKernel, testing::Values("restart", "repeat"));

@@ -108,10 +108,10 @@ long copy_at(const Words& w) {
   off_t from = 0, to = 0;
   if (w[0] == "sendfile-at") {
     const auto sent = ::sendfile(out.fd, in.fd, &from, 1 << 20);
-    return sent == from ? sent : -2;
+    return sent < 0 || sent == from ? sent : -2;
   }
   const auto copied = ::copy_file_range(in.fd, &from, out.fd, &to, 1 << 20, 0);
-  return copied == from && copied == to ? copied : -2;
+  return copied < 0 || (copied == from && copied == to) ? copied : -2;
 }
 
 long through_pipe(const Words& w) {
@@ -121,6 +121,20 @@ long through_pipe(const Words& w) {
   if (w[0] == "pipe") return ::write(out.fd, w[1].data(), w[1].size());
   if (::write(out.fd, w[2].data(), w[2].size()) < 0) return -1;
   return ::splice(in.fd, nullptr, Fd(writing(w[1])).fd, nullptr, w[2].size(), 0);
+}
+
+std::string& got();
+
+/// "splice-out,PATH,COUNT": from a file into a pipe; what arrived there is what is got.
+long splice_out(const Words& w) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const Fd in(ends[0]), out(ends[1]), file(::open(w[1].c_str(), O_RDONLY));
+  const auto moved = ::splice(file.fd, nullptr, out.fd, nullptr, std::stoul(w[2]), 0);
+  if (moved <= 0) return moved;
+  got().resize(64);
+  got().resize(static_cast<std::size_t>(::read(in.fd, got().data(), got().size())));
+  return moved;
 }
 
 long write_removed(const Words& w) {
@@ -293,6 +307,7 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"sendfile-at", copy_at},
       {"pipe", through_pipe},
       {"splice", through_pipe},
+      {"splice-out", splice_out},
       {"write-removed", write_removed},
       {"through-one-descriptor", write_through_one_descriptor},
       {"random",

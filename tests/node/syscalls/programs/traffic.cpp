@@ -127,10 +127,13 @@ long send_by(const std::string& how, Ends& ends, std::string text) {
   const auto file = file_with(text);
   if (how == "sendfile") {
     const auto sent = ::sendfile(ends.from, file, nullptr, text.size());
-    return sent == ::lseek(file, 0, SEEK_CUR) ? sent : -2;
+    const auto failed = errno;
+    const auto moved_on = sent < 0 || sent == ::lseek(file, 0, SEEK_CUR);
+    errno = failed;
+    return moved_on ? sent : -2;
   }
   const auto sent = ::sendfile(ends.from, file, &offset, text.size());
-  return sent == offset ? sent : -2;
+  return sent < 0 || sent == offset ? sent : -2;
 }
 
 long receive_by(const std::string& how, int fd, std::string& text) {
@@ -153,6 +156,12 @@ long receive_by(const std::string& how, int fd, std::string& text) {
     return got == 1 ? static_cast<long>(parts.message.msg_len) : -1;
   }
   if (how == "readv") return ::readv(fd, parts.parts, 2);
+  if (how == "splice") {
+    int pipe[2];
+    if (::pipe(pipe) != 0) return -1;
+    const auto moved = ::splice(fd, nullptr, pipe[1], nullptr, text.size(), 0);
+    return moved > 0 ? ::read(pipe[0], text.data(), text.size()) : moved;
+  }
   return ::read(fd, text.data(), text.size());
 }
 
