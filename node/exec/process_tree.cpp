@@ -16,9 +16,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "base/unique_fd.hpp"
+#include "node/observe/thread_states.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -46,7 +49,7 @@ std::optional<ProcessId> look_at(pid_t pid) {
 }
 
 bool ended(char state) { return state == 'Z' || state == 'X'; }
-bool stands_still(char state) { return state == 'T' || state == 't'; }
+std::pair<pid_t, unsigned long long> identity(const ProcessId& process) { return {process.pid, process.started}; }
 
 }  // namespace
 
@@ -82,13 +85,19 @@ bool signal_process(const ProcessId& process, int signal) {
 
 unsigned stop_below(pid_t root) {
   const auto deadline = TreeClock::now() + stop_patience;
+  // Each was told to stop at least once; what is held within a call stops when it comes back.
+  std::set<std::pair<pid_t, unsigned long long>> told;
   for (;;) {
     unsigned still = 0, moving = 0;
     for (const auto& process : processes_below(root)) {
       if (ended(process.state)) continue;
-      if (stands_still(process.state)) {
+      const auto states = thread_states(folder_at(AT_FDCWD, "/proc/" + std::to_string(process.pid)).get());
+      if (states.alive == 0) continue;
+      const auto stands = states.moving == 0 && (states.stopped == states.alive || told.contains(identity(process)));
+      if (stands) {
         ++still;
       } else if (signal_process(process, SIGSTOP)) {
+        told.insert(identity(process));
         ++moving;
       }
     }

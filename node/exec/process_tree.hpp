@@ -26,8 +26,8 @@ std::vector<ProcessId> processes_below(pid_t root);
 /// False when it has gone.
 bool signal_process(const ProcessId& process, int signal);
 
-/// Sends SIGSTOP to everything below `root` until a look finds nothing that still runs; returns how many stand still.
-/// Gives up after a second (a process in an uninterruptible sleep does not stop), and returns those that do by then.
+/// Sends SIGSTOP to everything below `root` until a look finds nothing that still runs; returns how many stand still,
+/// those included that are held within a system call and will stop before they come back. Gives up after a second.
 unsigned stop_below(pid_t root);
 void continue_below(pid_t root);
 

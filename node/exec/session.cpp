@@ -177,7 +177,10 @@ class Session {
     if (job_.every_event) context.event_limit = ~0u;
     context.stop = [this] {
       const auto stopped = ward_->stop_all();
-      if (stopped > 0) ++holds_;
+      if (stopped > 0)
+        ++holds_;
+      else if (holds_ == 0)
+        ward_->continue_all();  // nobody else will, and the signal may wait for its moment
       return stopped;
     };
     context.go_on = [this] {

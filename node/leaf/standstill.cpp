@@ -1,6 +1,5 @@
 #include "node/leaf/standstill.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -8,13 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <string>
+
+#include "node/observe/thread_states.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -25,57 +23,6 @@ using std::chrono::steady_clock;
 /// A stopped thread is caught at its next step out of the kernel, which a processor that is taken may put off.
 constexpr std::chrono::seconds standstill_patience{2};
 constexpr int look_again_ms = 1;
-
-/// The entries of a folder below /proc that are numbers.
-std::vector<pid_t> numbers_in(int folder) {
-  std::vector<pid_t> found;
-  const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(copy), ::closedir);
-  if (!entries) {
-    ::close(copy);
-    return found;
-  }
-  while (const auto* entry = ::readdir(entries.get()))
-    if (const auto number = static_cast<pid_t>(std::atoi(entry->d_name)); number > 0) found.push_back(number);
-  return found;
-}
-
-UniqueFd folder_at(int parent, const std::string& name) {
-  return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-/// The state letter of a thread, see proc(5); 'X' when it is gone.
-char thread_state(int tasks, pid_t thread) {
-  const UniqueFd file(::openat(tasks, (std::to_string(thread) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 512> text{};
-  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return 'X';
-  // pid (name) state ...; the name may hold anything.
-  const auto* end = std::strrchr(text.data(), ')');
-  return end == nullptr || end[1] == '\0' ? 'X' : end[2];
-}
-
-struct States {
-  unsigned alive = 0;    ///< threads
-  unsigned stopped = 0;  ///< by a signal
-  unsigned moving = 0;   ///< neither stopped nor held inside the kernel
-};
-
-/// A thread that waits in the kernel for something no signal can take it away from (a held system call, a parent of
-/// vfork) stops before it comes back.
-States states_of(int process) {
-  States states;
-  const auto tasks = folder_at(process, "task");
-  if (!tasks) return states;
-  for (const auto thread : numbers_in(tasks.get())) {
-    const char state = thread_state(tasks.get(), thread);
-    if (state == 'Z' || state == 'X') continue;
-    ++states.alive;
-    if (state == 'T') ++states.stopped;
-    if (state != 'T' && state != 't' && state != 'D') ++states.moving;
-  }
-  return states;
-}
 
 bool send(int process, int signal) { return ::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0u) == 0; }
 
@@ -106,7 +53,7 @@ unsigned Standstill::stop_new(int proc) {
     if (*pid == 1 || signalled_.contains(*pid) || by_themselves_.contains(*pid)) continue;
     const auto process = folder_at(proc, std::to_string(*pid));
     if (!process) continue;
-    const auto states = states_of(process.get());
+    const auto states = thread_states(process.get());
     if (states.alive == 0) continue;
     if (states.stopped == states.alive) {
       by_themselves_.insert(*pid);
@@ -126,7 +73,7 @@ Standstill::Look Standstill::look(int proc) {
     if (pid == 1 || by_themselves_.contains(pid)) continue;
     const auto process = folder_at(proc, std::to_string(pid));
     if (!process) continue;
-    const auto states = states_of(process.get());
+    const auto states = thread_states(process.get());
     if (states.alive == 0) continue;
     ++seen.count;
     if (states.moving == 0) continue;
@@ -169,9 +116,9 @@ unsigned Standstill::let_go(int proc) const {
   for (const auto pid : numbers_in(proc)) {
     if (pid == 1 || by_themselves_.contains(pid)) continue;
     const auto process = folder_at(proc, std::to_string(pid));
-    if (!process || states_of(process.get()).alive == 0 || !send(process.get(), SIGCONT)) continue;
+    if (!process || thread_states(process.get()).alive == 0 || !send(process.get(), SIGCONT)) continue;
     // The signal itself makes it run: there is nothing to wait for.
-    const auto states = states_of(process.get());
+    const auto states = thread_states(process.get());
     if (states.alive > 0 && states.stopped == 0) ++running;
   }
   return running;

@@ -411,6 +411,24 @@ TEST(Exec, WhoWaitsForAnAnswerWhileEverythingStandsStillGoesOnWithTheOthers) {
   EXPECT_EQ(outcome.out, "x\ny\n");
 }
 
+/// The only process waits in the very call, and cannot follow the signal before that is answered: it stands still.
+TEST(Exec, APauseOfTheOnlyProcessTakesItsTimeAndNoMore) {
+  const Folder folder;
+  const auto outcome = shell(folder, {"--trace", "t", "--observe", "open", "--fault", "write=pause-at:100ms path=a"},
+                             "echo x > a; echo went on");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "went on\n");
+  EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired once: write=pause-at:100ms path=a\n"));
+  const auto events = trace_of(folder / "t");
+  const auto opened = of_kind(events, "syscall"), fired = of_kind(events, "fault.fired");
+  ASSERT_TRUE(!opened.empty() && fired.size() == 1) << outcome.err;
+  EXPECT_EQ(fired[0]["attrs"]["evidence"]["processes"], 1);
+  long long before = 0;
+  for (const auto& event : opened)
+    if (event["attrs"]["path"] == folder / "a" && event["attrs"]["family"] == "open") before = event["at_ns"];
+  EXPECT_LT(fired[0]["at_ns"].get<long long>() - before, 900'000'000) << "it was not looked for until a limit";
+}
+
 TEST(Exec, WhatTheKernelDecidesIsSaidToBeUncounted) {
   const Folder folder;
   const auto outcome = exec(folder, rules({"fsync=EDQUOT uncounted"}),
