@@ -81,9 +81,9 @@ std::vector<FaultKind> whole_kinds() {
   return {
       {.name = "refuse",
        .mechanism = Mechanism::link,
-       .about = "The connection is refused.",
+       .about = "The connection is refused: the caller's connect() fails with ECONNREFUSED.",
        .operations = {"connect"},
-       .evidence = "connection number, 0 bytes forwarded",
+       .evidence = "connection number, 0 bytes forwarded, how the caller sees it",
        .undo = "at once: later connections are let through",
        .capability = "network-namespace",
        .complexity = 1},
@@ -480,6 +480,12 @@ std::string links_section() {
          "`latency` and "
          "`lose-response` strike a request, `refuse` a\n  connection; on a port with `protocol: tcp` each strikes a "
          "connection.\n"
+         "- **Refused means refused.** The n-th connect() of the caller to the link fails with ECONNREFUSED, whatever "
+         "it "
+         "dials it by (name, IPv4, IPv6, localhost),\n  blocking or not, and no other one does; nothing reaches the "
+         "link. Commands that a service or the workload runs count, too. For this the caller's connect() calls\n  are "
+         "looked at (in leaves with such a fault alone); where a host does not allow that, the connection is accepted "
+         "and then reset, and `seen_as` in the\n  evidence says so.\n"
          "- **The bytes of a connection, whatever they mean.** All other kinds, and those that are given a parameter "
          "\"of the connection\", strike a connection on any port:\n  the n-th that the caller opens, `bandwidth` and "
          "`jitter` that one and all "

@@ -102,6 +102,7 @@ struct CommandRun {
   CommandResult result;
   asio::steady_timer deadline;
   std::shared_ptr<Child> child;
+  std::shared_ptr<void> supervisor;
   std::function<void(CommandResult)> done;
 };
 
@@ -123,6 +124,7 @@ void run_command(asio::io_context& io, const Spawn& spawn, std::chrono::nanoseco
       [run](const Ending& ending) {
         run->deadline.cancel();
         run->child.reset();
+        run->supervisor.reset();
         run->result.ending = ending;
         run->done(std::move(run->result));
       });
@@ -133,6 +135,8 @@ void run_command(asio::io_context& io, const Spawn& spawn, std::chrono::nanoseco
     return;
   }
   run->child = std::move(*started);
+  if (spawn.supervise)
+    if (auto listener = run->child->take_listener()) run->supervisor = spawn.supervise(std::move(listener));
   run->deadline.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(within));
   run->deadline.async_wait([run](const auto& error) {
     if (error || !run->child) return;

@@ -15,6 +15,8 @@
 
 namespace leafcutter::node {
 
+class Dials;
+
 struct LeafContext {
   const LeafJob& job;
   const scenarios::Scenario& scenario;
@@ -25,6 +27,7 @@ struct LeafContext {
   Activity& activity;
   Value variables;  ///< what `${...}` can name outside of a service
   std::atomic<bool>& fault_fired;
+  Dials* dials = nullptr;          ///< what is decided when links are dialled; null: the plan has no such fault
   int image_folder = -1;           ///< where durable images are kept; -1: the plan needs none
   std::uint64_t log_lines = 1000;  ///< that may still be recorded (main thread)
   std::uint64_t log_lines_dropped = 0;

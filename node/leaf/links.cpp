@@ -1,9 +1,13 @@
 #include "node/leaf/links.hpp"
 
+#include <sys/socket.h>
+
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "node/leaf/client.hpp"
+#include "node/syscalls/address.hpp"
+#include "node/syscalls/dial.hpp"
 
 namespace leafcutter::node {
 
@@ -32,8 +36,28 @@ base::Status Links::open() {
   return base::ok();
 }
 
+void Links::lead_dials(const scenarios::Link& link, const std::vector<base::UniqueFd>& listeners) {
+  if (!dials_) dials_ = std::make_unique<Dials>(context_.sites, context_.recorder, context_.activity);
+  context_.dials = dials_.get();
+  for (const auto& listener : listeners) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) continue;
+    if (const auto address = address_text({reinterpret_cast<const char*>(&name), size})) dials_->lead(link, *address);
+  }
+}
+
 base::Status Links::open_connections(const scenarios::Link& link, std::vector<base::UniqueFd> listeners) {
-  ProxyContext proxy{context_.io, context_.recorder, context_.sites, context_.activity, detour_.get(), {}, clock_};
+  const bool decide = Dials::decide(context_.job.plan, link) && calls_can_be_watched();
+  if (decide) lead_dials(link, listeners);
+  ProxyContext proxy{context_.io,
+                     context_.recorder,
+                     context_.sites,
+                     context_.activity,
+                     detour_.get(),
+                     decide ? dials_.get() : nullptr,
+                     {},
+                     clock_};
   proxy.part = [this](const SiteBook::Strike& strike, const Value& when) { partitions_->begin_here(strike, when); };
   connections_.push_back(std::make_unique<LinkProxy>(
       std::move(proxy), link, std::move(listeners),

@@ -8,6 +8,7 @@
 #include "node/leaf/context.hpp"
 #include "node/links/datagram_proxy.hpp"
 #include "node/links/detour.hpp"
+#include "node/links/dials.hpp"
 #include "node/links/partitions.hpp"
 #include "node/links/proxy.hpp"
 
@@ -27,6 +28,7 @@ class Links {
   void finish() { engine_.stop(); }
 
  private:
+  void lead_dials(const scenarios::Link& link, const std::vector<base::UniqueFd>& listeners);
   base::Status open_connections(const scenarios::Link& link, std::vector<base::UniqueFd> listeners);
   base::Status open_datagrams(const scenarios::Link& link, std::vector<base::UniqueFd> sockets);
 
@@ -34,6 +36,7 @@ class Links {
   Recorder::Clock clock_;
   EngineHost engine_;
   std::unique_ptr<Detour> detour_;
+  std::unique_ptr<Dials> dials_;
   std::vector<std::unique_ptr<LinkProxy>> connections_;
   std::vector<std::unique_ptr<DatagramProxy>> datagrams_;
   std::unique_ptr<Partitions> partitions_;

@@ -5,7 +5,9 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct Spawn {
   std::string folder;               ///< working directory
   int network = -1;                 ///< descriptor of the network namespace
   std::vector<sock_filter> filter;  ///< empty: none; else its listener is in Process::listener
+  /// Of a command: answers its filtered calls for as long as what it returns is kept.
+  std::function<std::shared_ptr<void>(base::UniqueFd listener)> supervise = {};
   StartConditions conditions = {};
   bool asks_resolver = false;  ///< its names of hosts come from the leaf's resolver, see use_resolver
 };

@@ -72,6 +72,7 @@ base::Expected<Spawn> Service::spawn_of(const std::vector<std::string>& argv) co
   spawn.environment = program_environment(spawn.folder, own);
   spawn.network = context_.network.of(model_.name);
   spawn.asks_resolver = scenarios::services_that_ask(context_.scenario, context_.job.plan).count(model_.name) != 0;
+  if (auto status = look_at_dials(context_, model_.name, spawn); !status) return status.error();
   return spawn;
 }
 
@@ -108,7 +109,8 @@ void Service::launch() {
   auto spawn = spawn_of(model_.run);
   if (!spawn) return stay_down(spawn.error().text());
   const auto families = watched_families(context_.scenario, context_.job.plan, model_.name);
-  const auto filtered = filter_plan(context_.job.plan, model_.name, families, scenarios::Scope::leaf);
+  auto filtered = filter_plan(context_.job.plan, model_.name, families, scenarios::Scope::leaf);
+  if (spawn->supervise) filtered.families.emplace_back("connect");  // its dials: see look_at_dials
   if (!filtered.empty()) {
     auto filter = build_filter(filtered);
     if (!filter)
@@ -161,6 +163,7 @@ void Service::supervise(base::UniqueFd listener, const std::vector<std::string>&
   };
   auto context = supervision_of(context_, model_.name, families, std::move(crash));
   let_it_pause(context, context_, standstill_);
+  look_at_dials(context_, context);
   context.image = image_;
   supervisor_ = std::make_unique<Supervisor>(std::move(listener), std::move(context));
 }

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "node/links/dials.hpp"
+#include "node/syscalls/filter.hpp"
 #include "scenarios/fault_kinds.hpp"
 
 namespace leafcutter::node {
@@ -109,6 +111,38 @@ SupervisorContext supervision_of(LeafContext& context, const std::string& servic
     fail("runner-failed", "supervisor of " + service + ": " + why);
   };
   return out;
+}
+
+void look_at_dials(LeafContext& context, SupervisorContext& supervisor) {
+  if (context.dials == nullptr || !context.dials->watches(supervisor.service)) return;
+  supervisor.refuse_dial = [&dials = *context.dials, caller = supervisor.service](const std::string& address) {
+    return dials.refuses(caller, address);
+  };
+}
+
+base::Status look_at_dials(LeafContext& context, const std::string& caller, Spawn& spawn) {
+  if (context.dials == nullptr || !context.dials->watches(caller)) return base::ok();
+  auto filter = build_filter({.families = {"connect"}});
+  if (!filter) return filter.error();
+  spawn.filter = std::move(*filter);
+  spawn.supervise = [&context, caller](base::UniqueFd listener) -> std::shared_ptr<void> {
+    SupervisorContext supervisor{.service = caller,
+                                 .data_folder = {},
+                                 .peers = {},
+                                 .families = {},
+                                 .path_globs = {},
+                                 .recorder = context.recorder,
+                                 .sites = context.sites,
+                                 .activity = context.activity,
+                                 .crash = [](bool) {},
+                                 .failed = {}};
+    supervisor.failed = [fail = context.fail, caller](const std::string& why) {
+      fail("runner-failed", "supervisor of a command of " + caller + ": " + why);
+    };
+    look_at_dials(context, supervisor);
+    return std::make_shared<Supervisor>(std::move(listener), std::move(supervisor));
+  };
+  return base::ok();
 }
 
 void let_it_pause(SupervisorContext& supervisor, LeafContext& context, const std::shared_ptr<Standstill>& standstill) {

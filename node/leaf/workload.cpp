@@ -7,7 +7,9 @@
 
 #include "base/text.hpp"
 #include "node/leaf/quiet.hpp"
+#include "node/leaf/supervision.hpp"
 #include "node/leaf/text.hpp"
+#include "node/links/dials.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/predicate.hpp"
 
@@ -45,6 +47,12 @@ CommandResult run_in_workload(LeafContext& context, const std::vector<std::strin
   spawn.folder = context.scenario.folder;
   spawn.environment = program_environment("/tmp", {});
   spawn.network = context.network.home();
+  if (auto status = look_at_dials(context, scenarios::workload_lane, spawn); !status) {
+    CommandResult never;
+    never.ending.status = 127;
+    never.ending.error = status.error().text();
+    return never;
+  }
   auto done = std::make_shared<std::promise<CommandResult>>();
   auto result = done->get_future();
   boost::asio::post(context.io, [&context, spawn, within, done] {
@@ -173,6 +181,21 @@ base::Expected<Endpoints> Workload::endpoints(const Step& step, std::string& hos
   return Endpoints{{boost::asio::ip::make_address(context_.network.address(step.service)), port->number}};
 }
 
+/// What is dialled from this process is not seen as a system call: it is asked about here.
+bool Workload::refused(const Endpoints& target) const {
+  const auto& endpoint = target.front();
+  return context_.dials != nullptr &&
+         context_.dials->refuses(scenarios::workload_lane,
+                                 endpoint.address().to_string() + ":" + std::to_string(endpoint.port()));
+}
+
+Workload::Outcome Workload::refused_outcome() {
+  Outcome outcome;
+  outcome.outcome = "no-reply";
+  outcome.detail = "connect: Connection refused";
+  return outcome;
+}
+
 Workload::Outcome Workload::request(const Step& step, const Lane& lane) {
   Outcome outcome;
   HttpCall call;
@@ -199,6 +222,7 @@ Workload::Outcome Workload::request(const Step& step, const Lane& lane) {
     }
     call.headers[name] = std::move(*value);
   }
+  if (refused(*target)) return refused_outcome();
   auto reply = http_call(*target, call, after(step.within));
   if (!reply) {
     outcome.outcome = "no-reply";
@@ -222,6 +246,7 @@ Workload::Outcome Workload::exchange(const Step& step, const Lane& lane) {
       outcome.detail = error->text();
       return outcome;
     }
+  if (refused(*target)) return refused_outcome();
   auto reply = tcp_exchange(*target, *send, step.until, after(step.within));
   outcome.outcome = reply ? "replied" : "no-reply";
   if (reply) {

@@ -39,6 +39,8 @@ class Workload {
   void parallel(const scenarios::Step& step, Lane& lane);
   bool wanted(const scenarios::Step& step, Lane& lane);
   void settle(const std::string& lane, std::chrono::nanoseconds quiet, std::chrono::nanoseconds within);
+  bool refused(const Endpoints& target) const;
+  static Outcome refused_outcome();
   Outcome request(const scenarios::Step& step, const Lane& lane);
   Outcome exchange(const scenarios::Step& step, const Lane& lane);
   Outcome command(const scenarios::Step& step, const Lane& lane);

@@ -47,12 +47,16 @@ Connection::Connection(std::shared_ptr<LinkContext> context, std::uint64_t numbe
     tap_ = std::make_unique<HttpTap>(*context_, static_cast<Wire&>(*this));
 }
 
-void Connection::start() {
+void Connection::start(const SiteBook::Visit& visit) {
   context_->proxy.activity.touch();
-  strikes_ = link_strikes(context_->proxy.sites.visit({context_->id, "connect", "tcp"}));
+  strikes_ = link_strikes(visit);
   if (strikes_.final && strikes_.final->end == LinkStrikes::End::refuse) {
     ending_fault_ = strikes_.final->index;
-    context_->fired(*ending_fault_, {{"conn", number_}, {"bytes_forwarded", 0}}, context_->link.from);
+    context_->fired(*ending_fault_,
+                    {{"conn", number_},
+                     {"bytes_forwarded", 0},
+                     {"seen_as", "accepted, then reset: nobody looks at what this caller dials"}},
+                    context_->link.from);
     refuse("fault:refuse");
     return;
   }

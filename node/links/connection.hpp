@@ -22,8 +22,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
  public:
   Connection(std::shared_ptr<LinkContext> context, std::uint64_t number, base::UniqueFd caller, bool caller_is_v6);
 
-  /// Visits the connection's site and brings it to the callee.
-  void start();
+  /// Brings it to the callee; the visit is that of its site.
+  void start(const SiteBook::Visit& visit);
 
   /// Closes both sockets, without events.
   void stop();

@@ -2,14 +2,12 @@
 #include <utility>
 
 #include "node/links/connection.hpp"
+#include "node/links/connection_events.hpp"
 #include "node/links/detour.hpp"
 #include "node/links/sockets.hpp"
-#include "scenarios/event_kinds.hpp"
 
 namespace leafcutter::node {
 namespace {
-
-namespace events = scenarios::events;
 
 constexpr auto poll_interval = std::chrono::milliseconds(1);
 
@@ -180,26 +178,13 @@ void Connection::stop() {
 }
 
 void Connection::record_connect(bool accepted) {
-  context_->proxy.recorder.record(context_->id, events::connect,
-                                  {{"from", context_->link.from},
-                                   {"to", context_->link.to},
-                                   {"port", context_->link.port},
-                                   {"conn", number_},
-                                   {"accepted", accepted}},
-                                  {context_->proxy.recorder.now(context_->link.from)});
+  record_opening(context_->proxy.recorder, context_->link, context_->id, number_, accepted);
 }
 
 void Connection::record_close() {
-  Value attrs = {{"from", context_->link.from},
-                 {"to", context_->link.to},
-                 {"port", context_->link.port},
-                 {"conn", number_},
-                 {"up_bytes", up_.buffer.total()},
-                 {"down_bytes", down_.buffer.total()},
-                 {"cause", cause_}};
   const auto& detail = tap_ && !tap_->plain().empty() ? tap_->plain() : detail_;
-  if (!detail.empty()) attrs["detail"] = detail;
-  context_->proxy.recorder.record(context_->id, events::close, std::move(attrs));
+  record_end(context_->proxy.recorder, context_->link, context_->id,
+             {number_, up_.buffer.total(), down_.buffer.total(), cause_, detail});
 }
 
 }  // namespace leafcutter::node

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "node/links/connection.hpp"
+#include "node/links/dials.hpp"
 #include "node/links/link_context.hpp"
 
 namespace leafcutter::node {
@@ -66,7 +67,6 @@ struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
   std::shared_ptr<LinkContext> context;
   std::vector<std::unique_ptr<Listener>> listeners;
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections;
-  std::uint64_t last_number = 0;
   int losing = 0;
   bool stopped = false;
 
@@ -107,10 +107,13 @@ struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
   }
 
   void begin(base::UniqueFd fd, bool v6) {
-    const auto number = ++last_number;
-    const auto connection = std::make_shared<Connection>(context, number, std::move(fd), v6);
-    connections.emplace(number, connection);
-    connection->start();
+    const auto& proxy = context->proxy;
+    const auto visit =
+        proxy.dials != nullptr ? proxy.dials->arrived(context->id) : proxy.sites.visit(connect_site(context->id));
+    // Its number among the link's, refused ones counted.
+    const auto connection = std::make_shared<Connection>(context, visit.occurrence, std::move(fd), v6);
+    connections.emplace(visit.occurrence, connection);
+    connection->start(visit);
   }
 
   void ended(const Connection& connection) {

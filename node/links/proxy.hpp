@@ -18,6 +18,7 @@
 namespace leafcutter::node {
 
 class Detour;
+class Dials;
 
 /// Everything a proxy works with; the references outlive it.
 struct ProxyContext {
@@ -26,6 +27,7 @@ struct ProxyContext {
   SiteBook& sites;
   Activity& activity;
   Detour* detour = nullptr;  ///< for faults of a connection's bytes; none: the plan has no such fault
+  Dials* dials = nullptr;    ///< for faults of what is dialled; none: the plan has no such fault on this link
   /// Begins the partition that strikes at a connection; in force when it returns.
   std::function<void(const SiteBook::Strike&, Value when)> part = {};
   Recorder::Clock clock = {};  ///< the recorder's, for `started_ms`; empty: counted from the proxy's construction

@@ -11,7 +11,7 @@ namespace leafcutter::node {
 namespace {
 
 std::optional<LinkStrikes::End> end_of(std::string_view kind) {
-  if (kind == "refuse") return LinkStrikes::End::refuse;
+  if (kind == refuse_kind) return LinkStrikes::End::refuse;
   if (kind == "reset") return LinkStrikes::End::reset;
   if (kind == "blackhole") return LinkStrikes::End::blackhole;
   if (kind == "lose-response") return LinkStrikes::End::lose_response;

@@ -11,6 +11,9 @@
 
 namespace leafcutter::node {
 
+/// The kind of fault that refuses a connection.
+inline constexpr const char* refuse_kind = "refuse";
+
 struct LinkStrikes {
   enum class End { refuse, reset, blackhole, lose_response };
   struct Delay {

@@ -4,13 +4,16 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <string_view>
 #include <utility>
 
+#include "node/syscalls/dial.hpp"
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/fault_kinds.hpp"
 
@@ -48,7 +51,7 @@ Effects::Effects(Listener& listener, const SupervisorContext& context, const Obj
 
 base::Status Effects::at_no_site(const seccomp_notif& notification, const Object& object) {
   passing_.learn(notification, object, {}, false);
-  return let_run(notification.id);
+  return let_run(notification);
 }
 
 SiteBook::Visit Effects::visit(const Object& object) {
@@ -69,7 +72,7 @@ base::Status Effects::at_call(const seccomp_notif& notification, Object&& object
                                              names_.aimed_at(object.family) ? &facts : nullptr, context_.data_folder),
                      moves);
     }
-    const auto sent = listener_.let_run(notification.id);
+    const auto sent = let_run_unless_refused(notification);
     if (!sent) return sent.error();
     if (*sent) return base::ok();
   }
@@ -85,7 +88,7 @@ base::Status Effects::at_both(const seccomp_notif& notification, Object&& from, 
     if (object->state == Object::State::site && mutates(notification, *object)) context_.activity.touch();
     cases.push_back(make_case(notification, std::move(*object), std::move(met)));
   }
-  if (cases.empty()) return let_run(notification.id);
+  if (cases.empty()) return let_run(notification);
   if (cases.size() == 2) cases.front().then = std::make_unique<Case>(std::move(cases.back()));
   return begin(std::move(cases.front()));
 }
@@ -128,7 +131,7 @@ bool Effects::within_limit(std::uint32_t occurrence) const {
 
 base::Status Effects::at_unresolved(const seccomp_notif& notification, const Object& object) {
   report_unresolved(object, object.why);
-  return let_run(notification.id);
+  return let_run(notification);
 }
 
 void Effects::report_unresolved(const Object& object, const std::string& why) {
@@ -275,17 +278,26 @@ base::Status Effects::run(Case at) {
     if (!answered) return answered.error();
     if (*answered) return base::ok();
   }
-  const auto sent = listener_.let_run(at.notification.id);
+  const auto sent = let_run_unless_refused(at.notification);
   if (!sent) return sent.error();
   if (!*sent) return remember(std::move(at));
   account_space(at, unlimited_bytes);
   return base::ok();
 }
 
-base::Status Effects::let_run(std::uint64_t id) {
-  const auto sent = listener_.let_run(id);
-  if (!sent) return sent.error();
-  return base::ok();
+base::Status Effects::let_run(const seccomp_notif& notification) {
+  const auto sent = let_run_unless_refused(notification);
+  return sent ? base::ok() : base::Status(sent.error());
+}
+
+base::Expected<bool> Effects::let_run_unless_refused(const seccomp_notif& notification) {
+  const auto id = notification.id;
+  if (context_.refuse_dial && notification.data.nr == SYS_connect) {
+    const auto address = dialled_address(notification.data, Target(static_cast<pid_t>(notification.pid)));
+    if (!address.empty() && listener_.valid(id) && context_.refuse_dial(address))
+      return listener_.fail(id, ECONNREFUSED);
+  }
+  return listener_.let_run(id);
 }
 
 base::Expected<Effects::Ended> Effects::strike_with(Case& at, const Strike& strike, Answer answer, Value effect,

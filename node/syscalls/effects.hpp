@@ -138,7 +138,10 @@ class Effects {
   base::Expected<Ended> crash_after(Case& at, const Strike& strike);
   void report_unresolved(const Object& object, const std::string& why);
   base::Status run(Case at);
-  base::Status let_run(std::uint64_t id);
+  /// What it dials may be refused even so.
+  base::Status let_run(const seccomp_notif& notification);
+  /// The same; true when the answer was taken.
+  base::Expected<bool> let_run_unless_refused(const seccomp_notif& notification);
   base::Expected<Ended> cannot(Case& at, const Strike& strike, const std::string& why) const;
   /// Gives the answer that makes the strike real, and records both in the same moment: what nobody took never struck.
   base::Expected<Ended> strike_with(Case& at, const Strike& strike, Answer answer, Value effect, Value proof);

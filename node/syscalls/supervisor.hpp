@@ -40,6 +40,9 @@ struct SupervisorContext {
   /// thread.
   std::function<unsigned()> stop = {};
   std::function<void()> go_on = {};
+  /// Asked before a TCP socket dials `address` ("10.77.0.2:7002"), when nothing else has ended the call; true: the call
+  /// fails with ECONNREFUSED. From the supervisor's own thread. Empty: nobody is asked.
+  std::function<bool(const std::string& address)> refuse_dial = {};
   /// Knows what is durable of the data folder; null when no fault of the plan needs that. Told of every sync by the
   /// supervisor's thread, and outlives the supervisor.
   std::shared_ptr<DurableImage> image = {};

@@ -59,7 +59,9 @@ TEST(ConnectFault, RefuseNeverReachesTheCallee) {
   auto caller = rig.dial();
   EXPECT_EQ(caller.await_ending(), "ECONNRESET");
   EXPECT_EQ(rig.await_events(events::fault_fired, 1)[0].attrs["evidence"],
-            (Value{{"conn", 1}, {"bytes_forwarded", 0}}));
+            (Value{{"conn", 1},
+                   {"bytes_forwarded", 0},
+                   {"seen_as", "accepted, then reset: nobody looks at what this caller dials"}}));
   EXPECT_EQ(rig.await_events(events::connect, 1)[0].attrs["accepted"], false);
   EXPECT_EQ(rig.await_events(events::close, 1)[0].attrs["cause"], "fault:refuse");
   EXPECT_EQ(rig.await_events(events::fault_undone, 1).size(), 1u);
