@@ -100,6 +100,7 @@ class Worker {
 
  private:
   class Mailbox;
+  class Alarm;
   class ScarcityTimer;
 
   void run();
@@ -122,6 +123,7 @@ class Worker {
   bool emitted_ = false;
   base::UniqueFd epoll_, mailbox_fd_;
   std::unique_ptr<Mailbox> mailbox_;
+  std::unique_ptr<Alarm> alarm_;  ///< null: there is none, and long waits are less exact
   std::unique_ptr<ScarcityTimer> scarcity_;
   Time now_{};
   TimerHeap timers_;
