@@ -15,6 +15,7 @@ class DatagramChain::Exit final : public DatagramExit {
     chain_.hold({due, chain_.order_++, std::move(datagram), chain_.slots_[index_].fault.get()});
   }
   void go_back(Passage passage) override { chain_.back_.push_back({std::move(passage), chain_.slots_[index_].fault}); }
+  void close() override { chain_.closed_by_ = chain_.slots_[index_].fault; }
   void struck(const Strike& strike) override {
     chain_.sink_->struck(*chain_.slots_[index_].fault, chain_.context_.direction, strike);
   }
@@ -57,6 +58,14 @@ void DatagramChain::feed(std::size_t index, Datagram datagram, Time now) {
 }
 
 void DatagramChain::push(std::string bytes, Time now) { feed(0, {std::move(bytes), now}, now); }
+
+void DatagramChain::insert(const ArmedFaultPtr& by, std::string bytes, Time now) {
+  auto place = std::find(faults_.begin(), faults_.end(), by);
+  const auto next = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return place != faults_.end() && std::find(place + 1, faults_.end(), slot.fault) != faults_.end();
+  });
+  feed(static_cast<std::size_t>(next - slots_.begin()), {std::move(bytes), now}, now);
+}
 
 void DatagramChain::pump(Time now) {
   while (!held_.empty() && held_.front().due <= now) {

@@ -28,6 +28,8 @@ class DatagramExit {
   virtual void go_on(Datagram datagram, Time due) = 0;
   virtual void go_back(Passage passage) = 0;
   virtual void struck(const Strike& strike) = 0;
+  /// The session ends, when what waits has left.
+  virtual void close() = 0;
 };
 
 class DatagramStage {
@@ -65,6 +67,10 @@ class DatagramChain {
   std::vector<std::string> take_out() { return std::exchange(out_, {}); }
   /// And those for the sender, from filters.
   std::vector<BackPassage> take_back() { return std::exchange(back_, {}); }
+  /// One that a fault's filter in the other direction sends this way: it passes the faults behind it.
+  void insert(const ArmedFaultPtr& by, std::string bytes, Time now);
+  /// The fault that ends the session, or null.
+  const ArmedFaultPtr& closed_by() const { return closed_by_; }
   std::optional<Time> wake() const;
   std::size_t cost() const;
   bool idle() const { return slots_.empty() && held_.empty(); }
@@ -97,6 +103,7 @@ class DatagramChain {
   std::size_t held_bytes_ = 0;
   std::vector<std::string> out_;
   std::vector<BackPassage> back_;
+  ArmedFaultPtr closed_by_;
 };
 
 }  // namespace leafcutter::node::proxy

@@ -93,6 +93,7 @@ void DatagramSession::open_upstream(const Resolver::Addresses& addresses) {
   link_.shared().counters.connected.fetch_add(1, std::memory_order_relaxed);
   worker_.emit(record(EventKind::connected));
   for (const auto& bytes : waiting) send(Direction::to_upstream, bytes);
+  close_if_done();
 }
 
 void DatagramSession::report_failure(Cause cause, std::string detail) {
@@ -130,20 +131,29 @@ void DatagramSession::ready(std::uint32_t) {
 
 void DatagramSession::pass(Direction direction, std::string_view bytes) {
   auto& one = way(direction);
+  if (closing_) {
+    link_.discard(ordinal_, direction, bytes.size(), "a fault ends the session");
+    return;
+  }
   if (!one.chain) {
     send(direction, bytes);
     return;
   }
-  const auto& shared = link_.shared();
-  if (shared.held.load(std::memory_order_relaxed) + bytes.size() + datagram_overhead > shared.limits.memory_bytes ||
-      one.charged + bytes.size() > shared.limits.direction_bytes) {
+  if (!has_room(one, bytes.size())) {
     link_.discard(ordinal_, direction, bytes.size(), "the link's memory is used up");
     return;
   }
   // It came just now, and not when the round began: other sockets may have been served for long since then.
   one.chain->push(std::string(bytes), worker_.refresh());
   deliver(direction);
+  close_if_done();
   if (!over_) arm_timer();
+}
+
+bool DatagramSession::has_room(const Way& one, std::size_t bytes) const {
+  const auto& shared = link_.shared();
+  return shared.held.load(std::memory_order_relaxed) + bytes + datagram_overhead <= shared.limits.memory_bytes &&
+         one.charged + bytes <= shared.limits.direction_bytes;
 }
 
 /// Sends what the faults let through by now.
@@ -151,17 +161,41 @@ void DatagramSession::deliver(Direction direction) {
   auto& one = way(direction);
   if (!one.chain) return;
   one.chain->pump(worker_.now());
+  if (!closing_) closing_ = one.chain->closed_by();
   for (const auto& bytes : one.chain->take_out()) send(direction, bytes);
   const auto opposite = direction == Direction::to_upstream ? Direction::to_client : Direction::to_upstream;
   for (auto& back : one.chain->take_back()) send_back(std::move(back), opposite);
   account(one);
 }
 
+/// A fault ends the session: when nothing of it waits any more, that is its end.
+void DatagramSession::close_if_done() {
+  const auto waits = [](const Way& one) { return one.chain && one.chain->cost() > 0; };
+  if (!closing_ || over_ || resolving_ || !back_.empty() || waits(ways_[0]) || waits(ways_[1])) return;
+  end(Cause::fault, closing_);
+}
+
+/// From the fault's place on, the other way.
+void DatagramSession::pass_back(const ArmedFaultPtr& by, Direction direction, std::string bytes) {
+  auto& one = way(direction);
+  if (!one.chain) {
+    send(direction, bytes);
+    return;
+  }
+  if (!has_room(one, bytes.size())) {
+    link_.discard(ordinal_, direction, bytes.size(), "the link's memory is used up");
+    return;
+  }
+  one.chain->insert(by, std::move(bytes), worker_.now());
+  deliver(direction);
+}
+
 /// What a filter answers, now or later; for that it is charged like all that waits.
 void DatagramSession::send_back(BackPassage back, Direction direction) {
   auto& [passage, by] = back;
+  if (over_) return;
   if (passage.delay.count() == 0) {
-    send(direction, passage.bytes);
+    pass_back(by, direction, std::move(passage.bytes));
     return;
   }
   auto& shared = link_.shared();
@@ -182,9 +216,9 @@ void DatagramSession::send_back_due() {
   const auto later = std::stable_partition(back_.begin(), back_.end(), is_due);
   std::vector<Back> due(std::make_move_iterator(back_.begin()), std::make_move_iterator(later));
   back_.erase(back_.begin(), later);
-  for (const auto& back : due) {
+  for (auto& back : due) {
     link_.shared().charge(back.bytes.size() + datagram_overhead, 0);
-    send(back.direction, back.bytes);
+    pass_back(back.by, back.direction, std::move(back.bytes));
   }
 }
 
@@ -252,6 +286,7 @@ void DatagramSession::pump() {
     if (auto& chain = way(direction).chain; chain && chain->idle()) chain.reset();
   }
   send_back_due();
+  close_if_done();
   if (over_) return;
   if (last_used_ + link_.shared().limits.session_idle <= worker_.now())
     end(Cause::idle);
@@ -276,13 +311,14 @@ void DatagramSession::account(Way& one) {
   one.charged = cost;
 }
 
-void DatagramSession::end(Cause cause) {
+void DatagramSession::end(Cause cause, ArmedFaultPtr fault) {
   if (std::exchange(over_, true)) return;
   auto& counters = link_.shared().counters;
   counters.active.fetch_sub(1, std::memory_order_relaxed);
   counters.closed.fetch_add(1, std::memory_order_relaxed);
   auto event = record(EventKind::closed);
   event.cause = cause;
+  event.fault = std::move(fault);
   event.bytes = way(Direction::to_upstream).bytes;
   event.bytes_back = way(Direction::to_client).bytes;
   worker_.emit(std::move(event));

@@ -23,7 +23,7 @@ class DatagramSession final : public Pumped,
   void start();
   void from_client(std::string_view bytes);
   void apply(const ArmedSetPtr& set);
-  void end(Cause cause);
+  void end(Cause cause, ArmedFaultPtr fault = {});
 
   void pump() override;
   void due(Time now) override;
@@ -46,6 +46,9 @@ class DatagramSession final : public Pumped,
   void send_failed(Direction direction, std::size_t bytes, int error);
   void report_failure(Cause cause, std::string detail);
   void renew_chains();
+  bool has_room(const Way& way, std::size_t bytes) const;
+  void close_if_done();
+  void pass_back(const ArmedFaultPtr& by, Direction direction, std::string bytes);
   void send_back(BackPassage back, Direction direction);
   void send_back_due();
   void account(Way& way);
@@ -74,6 +77,7 @@ class DatagramSession final : public Pumped,
   Way ways_[2];
   std::vector<std::string> waiting_;  ///< for the upstream's address
   std::vector<Back> back_;
+  ArmedFaultPtr closing_;  ///< the fault that ends the session, while something of it still waits
   Time last_used_;
 };
 

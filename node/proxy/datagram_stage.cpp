@@ -193,6 +193,7 @@ class DatagramFilter final : public DatagramStage {
     for (auto& one : filtered.back) exit.go_back(std::move(one));
     for (auto& one : filtered.onward)
       exit.go_on({std::move(one.bytes), datagram.arrived}, datagram.arrived + one.delay);
+    if (filtered.close) exit.close();
   }
 
  private:

@@ -33,8 +33,10 @@ struct FilterAct {
 /// themselves be overtaken.
 struct Filtered {
   std::vector<Passage> onward;
-  std::vector<Passage> back;  ///< to where the bytes came from
-  bool close = false;         ///< then the connection is closed; a session is forgotten
+  /// To where the bytes came from, through what stands behind the fault in its set. On TCP each leaves whole, between
+  /// two passages of the fault's filter in that direction, if there is one.
+  std::vector<Passage> back;
+  bool close = false;  ///< behind those the connection is closed; a session is forgotten when nothing of it waits
   std::vector<FilterAct> acts = {};
 };
 

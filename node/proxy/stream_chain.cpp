@@ -152,6 +152,26 @@ void StreamChain::feed(std::size_t index, Chunk chunk, Time now) {
   }
 }
 
+/// The first slot of a fault that stands behind this one, which may have none itself.
+std::size_t StreamChain::behind(const ArmedFaultPtr& fault) const {
+  auto place = std::find(faults_.begin(), faults_.end(), fault);
+  if (place == faults_.end()) return slots_.size();
+  ++place;
+  const auto next = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return std::find(place, faults_.end(), slot.fault) != faults_.end();
+  });
+  return static_cast<std::size_t>(next - slots_.begin());
+}
+
+void StreamChain::insert(const ArmedFaultPtr& by, Chunk chunk, Time now) {
+  const auto own = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.fault == by; });
+  if (own == slots_.end() || !own->stage->insert(chunk)) {
+    chunk.offset = next_offset_;
+    feed(behind(by), std::move(chunk), now);
+  }
+  pump(now);
+}
+
 bool StreamChain::move_from(std::size_t index, Time now) {
   bool moved = false;
   for (;;) {

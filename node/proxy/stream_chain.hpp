@@ -54,6 +54,8 @@ class StreamChain {
 
   /// Bytes for the sender, each with its delay, from filters.
   std::vector<BackPassage> take_back() { return std::exchange(back_, {}); }
+  /// Bytes that a fault's filter in the other direction sends this way: they pass the faults behind it.
+  void insert(const ArmedFaultPtr& by, Chunk chunk, Time now);
 
  private:
   struct Slot {
@@ -67,6 +69,7 @@ class StreamChain {
   bool settled(const ArmedFaultPtr& fault) const;
   std::optional<Slot> make_slot(const ArmedFaultPtr& fault, Time now);
   void inherit(Slot& slot, const std::vector<Slot>& before) const;
+  std::size_t behind(const ArmedFaultPtr& fault) const;
   void feed(std::size_t index, Chunk chunk, Time now);
   bool move_from(std::size_t index, Time now);
   void retire();

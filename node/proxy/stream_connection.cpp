@@ -296,6 +296,8 @@ void StreamConnection::renew_chains() {
           std::make_unique<StreamChain>(StreamChain::Context{shared().seed, *shared().name, ordinal_, way->direction,
                                                              peer_.storage, way->read, shared().decisions.get()},
                                         static_cast<StrikeSink&>(*this));
+    // What a fault that goes was to answer comes before what it lets go of: that may end within a message.
+    deliver_back(*way);
     way->chain->replace(set_->faults, worker().now());
     if (way->chain->idle()) way->chain.reset();
     account(*way);

@@ -156,6 +156,7 @@ class StreamConnection final : public Pumped,
   std::string connect_error_;
   Cause connect_cause_ = Cause::unreachable;
   bool was_struck_ = false, reported_closed_ = false;
+  bool probing_ = false;           ///< whether the peers are still there
   std::optional<Time> retry_;      ///< of what nothing tells of: memory of the link, acknowledgements
   std::optional<Time> end_waits_;  ///< a reset waits that long for bytes before it to be acknowledged
 };

@@ -1,4 +1,6 @@
 // Everything that ends a connection.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -14,6 +16,19 @@ constexpr auto longest_linger = std::chrono::seconds(2);
 constexpr auto longest_wait = std::chrono::seconds(1);
 constexpr auto acknowledgement_retry = std::chrono::milliseconds(1);
 constexpr int swallows_in_a_row = 16;
+/// Seconds of silence before a peer is asked whether it is there, and between one question and the next; how many go
+/// unanswered before it is not.
+constexpr int probe_after = 5, probe_every = 5, most_probes = 3;
+
+/// Has the kernel find out whether the peer is still there: it answers with a reset when it is not, and with nothing
+/// when its host is gone.
+void probe_peer(int fd) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_after, sizeof probe_after);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_every, sizeof probe_every);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &most_probes, sizeof most_probes);
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
 
 }  // namespace
 
@@ -80,8 +95,20 @@ void StreamConnection::settle() {
       return;
     }
   }
-  if (client_.failed && upstream_.failed && up_.broken + down_.broken + up_.ended + down_.ended >= 2)
-    finish(SideEnd::reset, SideEnd::reset, Cause::client_reset);
+  const auto takes_none = [](const Way& way) {
+    return way.ended || way.broken || (way.chain && way.chain->room() == 0);
+  };
+  if (client_.failed && upstream_.failed && takes_none(up_) && takes_none(down_)) {
+    const bool orderly = up_.ended && down_.ended && probing_;
+    finish(SideEnd::reset, SideEnd::reset, orderly ? Cause::finished : Cause::client_reset);
+    return;
+  }
+  // Both have said that they send no more, and a fault keeps it from the other: they may wait for an answer, or have
+  // gone for good, which nobody would hear of.
+  if ((up_.ended || client_.hung) && (down_.ended || upstream_.hung) && !std::exchange(probing_, true)) {
+    probe_peer(client_.fd.get());
+    probe_peer(upstream_.fd.get());
+  }
 }
 
 void StreamConnection::end_removed() { finish(SideEnd::close, SideEnd::close, Cause::removed), forget(); }

@@ -33,6 +33,14 @@ class FilterStage final : public TimedQueueStage {
       hold(std::move(chunk), overtaken_.empty() ? arrived : std::max(arrived, overtaken_.back().due));
   }
 
+  bool insert(Chunk& chunk) override {
+    if (closed_) return true;
+    chunk.offset = next_;
+    const auto due = chunk.arrived;
+    overtake(std::move(chunk), due);
+    return true;
+  }
+
   std::optional<Chunk> give(std::size_t most, Time now) override {
     if (!leaving_) {
       if (!overtaken_.empty() && overtaken_.front().due <= now) {
@@ -89,6 +97,10 @@ class FilterStage final : public TimedQueueStage {
       hold(std::move(chunk), due);
       return;
     }
+    overtake(std::move(chunk), due);
+  }
+
+  void overtake(Chunk chunk, Time due) {
     overtaken_bytes_ += chunk.size;
     const auto behind = std::upper_bound(overtaken_.begin(), overtaken_.end(), due,
                                          [](Time time, const Waiting& waiting) { return time < waiting.due; });

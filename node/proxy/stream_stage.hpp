@@ -43,6 +43,9 @@ class StreamStage {
   virtual bool only_delays() const { return false; }
   /// What it holds is not to be in pipes any more. Of those that only delay.
   virtual void load() {}
+  /// Bytes of the fault's own, that leave whole and between what passes, from the time they "arrived". False: they have
+  /// not been taken.
+  virtual bool insert(Chunk&) { return false; }
   /// It cannot strike whatever comes, apart from what it holds: the gate's own limits aside.
   virtual bool exhausted() const { return false; }
   /// Bytes counted towards a limit. They go on counting when the fault's values are changed.

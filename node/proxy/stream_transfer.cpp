@@ -161,7 +161,7 @@ void StreamConnection::came_in(Way& way, std::size_t bytes) {
   shared().counters.received[static_cast<std::size_t>(way.direction)].fetch_add(bytes, std::memory_order_relaxed);
 }
 
-/// Bytes that a filter sends back go out the other way.
+/// Bytes that a filter sends back go the other way, from the fault's place on.
 void StreamConnection::collect_back(Way& way) {
   auto& other = &way == &up_ ? down_ : up_;
   for (auto& [passage, by] : way.chain->take_back()) {
@@ -176,10 +176,15 @@ void StreamConnection::deliver_back(Way& way) {
            std::find(set_->faults.begin(), set_->faults.end(), back.by) == set_->faults.end();
   };
   const auto waiting = std::stable_partition(way.back.begin(), way.back.end(), is_due);
-  auto& queue = way.chain ? way.chain->out() : way.out;
-  for (auto back = way.back.begin(); back != waiting; ++back)
-    queue.push(Chunk::copy_of(back->bytes, way.read, back->due));
+  for (auto back = way.back.begin(); back != waiting; ++back) {
+    auto chunk = Chunk::copy_of(back->bytes, way.read, std::min(back->due, worker().now()));
+    if (way.chain)
+      way.chain->insert(back->by, std::move(chunk), worker().now());
+    else
+      way.out.push(std::move(chunk));
+  }
   way.back.erase(way.back.begin(), waiting);
+  if (way.chain) collect_back(way);
 }
 
 // --- reading ---

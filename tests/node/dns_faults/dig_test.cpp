@@ -380,18 +380,18 @@ TEST_F(Dig, WhatIsNotSelectedIsByteForByteTheResolvers) {
   EXPECT_THAT(struck(), IsEmpty());
 }
 
-TEST_F(Dig, PipelinedQueriesAreStruckOneByOne) {
-  strike(fault_of(DnsCase::serv_fail, "web.internal"));
-  auto client = Peer::dial(udp_);
+/// Twenty queries in pieces that fit no message; every second one is struck with SERVFAIL, and all answers are whole.
+void expect_pipelined_answers(const std::string& address) {
+  auto client = Peer::dial(address);
   std::string all;
   for (std::uint16_t id = 1; id <= 20; ++id)
     all += *protocols::dns_frame(query(id % 2 == 0 ? "web.internal" : "wide.internal", id % 2 == 0 ? 1 : 16, id));
-  // In pieces that fit no message.
   for (std::size_t at = 0; at < all.size(); at += 17) client.send(all.substr(at, 17));
   std::map<int, std::size_t> answers;
   for (int i = 0; i < 20; ++i) {
     protocols::DnsFrameReader reader;
     const auto length = client.receive(2);
+    ASSERT_EQ(length.size(), 2u) << "of answer " << i + 1;
     reader.feed(length);
     reader.feed(client.receive(static_cast<std::size_t>(static_cast<unsigned char>(length.at(0))) << 8 |
                                static_cast<unsigned char>(length.at(1))));
@@ -404,7 +404,81 @@ TEST_F(Dig, PipelinedQueriesAreStruckOneByOne) {
     ++answers[answer->id];
   }
   EXPECT_THAT(answers, SizeIs(20));
+}
+
+TEST_F(Dig, PipelinedQueriesAreStruckOneByOne) {
+  strike(fault_of(DnsCase::serv_fail, "web.internal"));
+  expect_pipelined_answers(udp_);
   EXPECT_THAT(struck(), SizeIs(10));
+}
+
+// What cuts bytes into parts may stand before and behind: answers that are made up come between two of the resolver's.
+TEST_F(Dig, WhateverStandsBesideItMessagesStayWhole) {
+  const auto dns = *dns_fault(fault_of(DnsCase::serv_fail, "web.internal"), Transport::tcp);
+  const auto other = *dns_fault(fault_of(DnsCase::ttl, "*"), Transport::tcp);
+  const proxy::Selector down{proxy::Flow::to_client};
+  const proxy::Fault slow{"slow", down, proxy::Bandwidth{200'000}};
+  const proxy::Fault sliced{"sliced", down, proxy::Slice{40, 20, 100us}};
+  const proxy::Fault late{"late", {}, proxy::Jitter{0ms, 2ms}};
+  const std::vector<std::pair<const char*, std::vector<proxy::Fault>>> orders = {
+      {"bandwidth behind", {dns, slow}},         {"bandwidth before", {slow, dns}},
+      {"slices behind", {dns, sliced}},          {"slices before", {sliced, dns}},
+      {"both around", {slow, dns, sliced}},      {"all of them", {late, dns, slow, sliced}},
+      {"two of DNS", {sliced, dns, slow, other}}};
+  std::size_t expected = 0;
+  for (const auto& [order, faults] : orders) {
+    SCOPED_TRACE(order);
+    rig_.set("tcp", faults);
+    expect_pipelined_answers(udp_);
+    const auto all = rig_.events(EventKind::struck);
+    EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& one) { return one.fault == "dns-serv-fail"; }),
+              static_cast<std::ptrdiff_t>(expected += 10));
+  }
+  EXPECT_THAT(rig_.events(EventKind::let_through), IsEmpty());
+}
+
+TEST_F(Dig, AnAnswerThatIsMadeUpPassesWhatStandsBehind) {
+  for (const auto transport : {Transport::udp, Transport::tcp})
+    for (const bool behind : {true, false}) {
+      SCOPED_TRACE(behind);
+      const auto dns = *dns_fault(fault_of(DnsCase::serv_fail), transport);
+      const proxy::Fault late{"late", {proxy::Flow::to_client}, proxy::Latency{proxy::FixedTime{300ms}}};
+      rig_.set(transport == Transport::udp ? "udp" : "tcp", behind ? std::vector{dns, late} : std::vector{late, dns});
+      const auto begin = Clock::now();
+      EXPECT_THAT(dig(udp_, {"db.internal", transport == Transport::udp ? "+notcp" : "+tcp"}), HasSubstr("SERVFAIL"));
+      EXPECT_EQ(Clock::now() - begin >= 300ms, behind);
+    }
+}
+
+// A fault that goes with an answer still to come, in the middle of one of the resolver's.
+TEST_F(Dig, AnAnswerThatIsLateWhenTheFaultGoesSplitsNoOther) {
+  auto late = fault_of(DnsCase::serv_fail, "web.internal");
+  late.delay = proxy::FixedTime{1h};
+  std::atomic<bool> go_on{false};
+  const auto answer = *protocols::dns_frame(query("db.internal", 1, 7));
+  auto reply = answer;
+  reply[4] = static_cast<char>(static_cast<unsigned char>(reply[4]) | 0x80);  // a response
+  proxy::Upstream half([&](Peer& peer) {
+    peer.receive(answer.size());
+    peer.send(reply.substr(0, 10));
+    EXPECT_TRUE(proxy::eventually([&] { return go_on.load(); }));
+    peer.send(reply.substr(10));
+    peer.receive_all();
+  });
+  const auto address = rig_.link("half", half.address(), {*dns_fault(late, Transport::tcp)});
+  auto client = Peer::dial(address);
+  client.send(answer + *protocols::dns_frame(query("web.internal", 1, 8)));
+  EXPECT_TRUE(proxy::eventually([&] { return rig_.stats("half").bytes_from_upstream == 10; }));
+  EXPECT_TRUE(proxy::eventually([&] { return rig_.stats("half").strikes == 1; }));
+  rig_.set("half", {});
+  const auto length = client.receive(2);
+  ASSERT_EQ(length.size(), 2u);
+  const auto first = protocols::parse_dns(client.receive(
+      static_cast<std::size_t>(static_cast<unsigned char>(length[0]) << 8 | static_cast<unsigned char>(length[1]))));
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->id, 8) << "the one that was late";
+  go_on = true;
+  EXPECT_EQ(client.receive(reply.size()), reply);
 }
 
 TEST_F(Dig, OccurrencesAreCountedOverClientsAndDrawsAreTheSeeds) {

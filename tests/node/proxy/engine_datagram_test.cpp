@@ -160,6 +160,66 @@ class AnswererFactory final : public FilterFactory {
   }
 };
 
+class FarewellFactory final : public FilterFactory {
+  class Farewell final : public StreamOrDatagramFilter {
+    Filtered arrived(std::string_view bytes) override {
+      if (bytes != "bye") return {{{std::string(bytes)}}, {}};
+      return {{{"it said bye"}}, {{"good bye", 30ms}}, true, {{"said good bye"}}};
+    }
+  };
+
+ public:
+  std::unique_ptr<StreamOrDatagramFilter> make(const FilterContext& context) const override {
+    return context.direction == Direction::to_upstream ? std::make_unique<Farewell>() : nullptr;
+  }
+};
+
+TEST(EngineDatagrams, AFilterMayEndItsSessionBehindWhatItSends) {
+  Rig rig;
+  UdpPeer upstream, client, other;
+  const auto address =
+      rig.udp_link("u", upstream.address(), {fault(Filter{std::make_shared<FarewellFactory>()}, {}, "farewell")});
+  other.send_to(address, "hello");
+  EXPECT_EQ(upstream.receive(), "hello");
+  client.send_to(address, "bye");
+  EXPECT_EQ(upstream.receive(), "it said bye");
+  const auto session = upstream.sender();
+  client.send_to(address, "too late");
+  upstream.send_to(session, "too late");
+  EXPECT_EQ(client.receive(), "good bye");
+  const auto closed = rig.await(EventKind::closed, 1)[0];
+  EXPECT_EQ(closed.cause, Cause::fault);
+  EXPECT_EQ(closed.fault, "farewell");
+  EXPECT_EQ(closed.connection, 2u);
+  EXPECT_EQ(closed.bytes, 11u);
+  EXPECT_EQ(closed.bytes_back, 8u);
+  EXPECT_EQ(rig.await(EventKind::discarded, 2)[0].detail, "a fault ends the session");
+  EXPECT_EQ(rig.stats("u").active, 1u) << "the twin: the other's goes on";
+  // Who comes again is a new client.
+  client.send_to(address, "hello again");
+  EXPECT_EQ(upstream.receive(), "hello again");
+  EXPECT_NE(upstream.sender(), session);
+  EXPECT_EQ(rig.stats("u").accepted, 3u);
+  EXPECT_EQ(rig.stats("u").held_bytes, 0u);
+}
+
+TEST(EngineDatagrams, AnAnswerPassesWhatStandsBehindItsFault) {
+  const auto took = [](bool behind) {
+    Rig rig;
+    UdpPeer upstream, client;
+    auto answerer = fault(Filter{std::make_shared<AnswererFactory>()});
+    auto latency = fault(Latency{FixedTime{150ms}}, Flow::to_client);
+    const auto address =
+        rig.udp_link("u", upstream.address(), behind ? std::vector{answerer, latency} : std::vector{latency, answerer});
+    const auto begin = Clock::now();
+    client.send_to(address, "blocked?");
+    EXPECT_EQ(client.receive(), "refused");
+    return Clock::now() - begin;
+  };
+  EXPECT_GE(took(true), 170ms);
+  EXPECT_LT(took(false), 20ms + 100ms * slowness);
+}
+
 TEST(EngineDatagrams, AFilterMayAnswerInTheUpstreamsPlaceLater) {
   Rig rig;
   UdpPeer upstream, client;
