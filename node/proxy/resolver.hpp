@@ -1,14 +1,10 @@
-// Names to addresses on a thread of its own, because getaddrinfo blocks. Answers are kept for a second, so that many
-// new connections ask once.
+// Names to addresses on threads of their own, because getaddrinfo blocks, for as long as name servers are silent. Each
+// name is asked for once at a time, so that a slow one keeps others waiting only when there are as many of them as
+// threads. Answers are kept for a second, so that many new connections ask once.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <map>
-#include <mutex>
-#include <string>
-#include <thread>
+#include <memory>
 #include <vector>
 
 #include "node/proxy/socket_address.hpp"
@@ -19,32 +15,23 @@ class Resolver {
  public:
   using Addresses = base::Expected<std::vector<SocketAddress>>;
   using Answer = std::function<void(const Addresses&)>;
+  /// Blocks; called on the resolver's threads.
+  using Lookup = std::function<Addresses(const HostPort&)>;
 
-  Resolver() = default;
+  /// So many names can be slow before others wait for them.
+  static constexpr std::size_t most_lookups = 16;
+
+  explicit Resolver(Lookup lookup = resolve_host);
+  /// Calls no answer any more when it returns. It does not wait for lookups: those that are under way end by
+  /// themselves, and what they found is forgotten.
   ~Resolver();
 
-  /// Calls `answer` once: on this thread when the answer is known, otherwise on the resolver's.
+  /// Calls `answer` once: on this thread when the answer is known, otherwise on one of the resolver's.
   void resolve(const HostPort& host, Answer answer);
 
  private:
-  struct Question {
-    HostPort host;
-    Answer answer;
-  };
-  struct Known {
-    Addresses addresses;
-    std::chrono::steady_clock::time_point until;
-  };
-
-  void run();
-  const Known* known(const std::string& key);
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Question> questions_;
-  std::map<std::string, Known> known_;
-  bool ending_ = false;
-  std::thread thread_;  ///< started with the first question
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace leafcutter::node::proxy

@@ -89,6 +89,12 @@ std::string warning_of(const std::string& note) {
 
 constexpr std::size_t longest_warning = 300;
 
+/// Adds the name that this would listen on, if it is one and no address.
+void add_name(const std::string& listen, std::vector<proxy::HostPort>& names) {
+  const auto address = proxy::parse_host_port(listen_address(listen), "listen");
+  if (address && proxy::literal_address(*address).empty()) names.push_back(*address);
+}
+
 }  // namespace
 
 const std::string* HttpReply::header(const std::string& name) const {
@@ -125,9 +131,38 @@ HttpReply Api::answer(const HttpRequest& request) {
   return reply;
 }
 
+bool Api::is_allowed(const HttpRequest& request) const {
+  return token_.empty() || is_bearer_of(request.authorization, token_);
+}
+
+std::vector<proxy::HostPort> Api::names_wanted(const HttpRequest& request) const {
+  const auto parts = parts_of(request.target);
+  if (!is_allowed(request) || !is_update(request.method) || !parts || parts->empty() || parts->size() > 2) return {};
+  const auto& first = parts->front();
+  if (first == "populate") return names_wanted(request.body);
+  std::vector<proxy::HostPort> names;
+  if (first == "proxies") {
+    Notes unsaid;
+    if (const auto input = read_proxy(request.body, unsaid); input && input->listen) add_name(*input->listen, names);
+  }
+  // Those that have not listened yet and may by this.
+  for (const auto& [name, proxy] : book_.proxies())
+    if (!proxy.linked && (first == "reset" || (parts->size() == 2 && name == parts->back())))
+      add_name(proxy.listen, names);
+  return names;
+}
+
+std::vector<proxy::HostPort> Api::names_wanted(std::string_view json) const {
+  Notes unsaid;
+  std::vector<proxy::HostPort> names;
+  if (const auto inputs = read_proxies(json, unsaid))
+    for (const auto& input : *inputs) add_name(input.listen.value_or(""), names);
+  return names;
+}
+
 HttpReply Api::route(const HttpRequest& request) {
   if (request.user_agent.rfind("Mozilla/", 0) == 0) return text_reply(403, "User agent not allowed");
-  if (!token_.empty() && !is_bearer_of(request.authorization, token_)) {
+  if (!is_allowed(request)) {
     auto refused = error_reply(401, "the token is missing or wrong; Authorization: Bearer TOKEN would do");
     refused.headers.emplace_back("WWW-Authenticate", "Bearer");
     return refused;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "node/proxy/event.hpp"
+#include "node/proxy/socket_address.hpp"
 #include "node/toxiproxy/book.hpp"
 
 namespace leafcutter::node::toxiproxy {
@@ -50,11 +51,15 @@ class Api {
   Api(Links& links, std::string token, std::uint64_t identity);
 
   HttpReply answer(const HttpRequest& request);
+  /// Names that proxies may come to listen on by this request; their addresses are to be known before it is answered.
+  std::vector<proxy::HostPort> names_wanted(const HttpRequest& request) const;
+  std::vector<proxy::HostPort> names_wanted(std::string_view json) const;
   /// The same as POST /populate, for a file.
   base::Status populate(std::string_view json, Notes& notes);
   const Book& book() const { return book_; }
 
  private:
+  bool is_allowed(const HttpRequest& request) const;
   HttpReply route(const HttpRequest& request);
   HttpReply on_proxies(const HttpRequest& request);
   HttpReply on_proxy(const HttpRequest& request, const std::string& name);

@@ -3,6 +3,8 @@
 namespace leafcutter::node::toxiproxy {
 namespace {
 
+constexpr std::size_t most_names = 4096;
+
 /// As Toxiproxy's clients know it.
 base::Error listening_error(const std::string& listen, base::Error error) {
   error.message = "listen tcp " + listen + ": " +
@@ -17,7 +19,32 @@ base::Expected<std::string> nothing_or(const base::Status& status) {
 
 }  // namespace
 
-base::Expected<std::string> EngineLinks::add(const AddLink& link, const std::string& listen) {
+void EngineLinks::remember(const proxy::HostPort& name, const proxy::Resolver::Addresses& addresses) {
+  const std::lock_guard lock(mutex_);
+  if (names_.size() >= most_names) names_.clear();
+  names_.insert_or_assign(name.host, addresses);
+}
+
+/// Asks nobody, and so never waits.
+base::Expected<std::string> EngineLinks::address_of(const std::string& listen) const {
+  const auto parsed = proxy::parse_host_port(listen, "listen");
+  if (!parsed || !proxy::literal_address(*parsed).empty()) return listen;  // the engine says what is wrong with it
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(parsed->host);
+  if (found == names_.end())
+    return base::Error{base::ErrorCode::unavailable,
+                       "cannot resolve \"" + parsed->host + "\": no name server has answered in time",
+                       {}};
+  if (!found->second) return found->second.error();
+  auto address = found->second->front();
+  address.set_port(parsed->port);
+  return address.text();
+}
+
+base::Expected<std::string> EngineLinks::add(const AddLink& link, const std::string& given) {
+  const auto address = address_of(given);
+  if (!address) return listening_error(given, address.error());
+  const auto& listen = *address;
   proxy::LinkConfig config;
   config.name = link.name;
   config.listen = listen;

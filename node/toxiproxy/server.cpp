@@ -1,6 +1,7 @@
 #include "node/toxiproxy/server.hpp"
 
 #include <algorithm>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -52,13 +53,16 @@ class HttpSession;
 struct Sessions {
   const ServerOptions& options;
   const Server::Handler& handler;
+  const Server::Prepare& prepare;
+  asio::io_context& io;
   std::list<std::shared_ptr<HttpSession>> open;  ///< the one heard of longest ago first
   std::function<void()> one_ended;
 };
 
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(tcp::socket socket, Sessions& sessions) : stream_(std::move(socket)), sessions_(sessions) {}
+  HttpSession(tcp::socket socket, Sessions& sessions)
+      : stream_(std::move(socket)), patience_(sessions.io), sessions_(sessions) {}
 
   /// Waits for a request for that long.
   void await(std::chrono::milliseconds time) {
@@ -72,7 +76,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
         [self = shared_from_this()](const error_code& error, std::size_t) { self->got_header(error); });
   }
   bool idle() const { return idle_; }
-  void close() { stream_.close(); }
+  void close() {
+    patience_.cancel();
+    stream_.close();
+  }
 
  private:
   void got_header(const error_code& error) {
@@ -93,23 +100,46 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void read_body() {
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](const error_code& error, std::size_t) {
       if (error) return self->refuse(error);
-      self->answer();
+      self->got_request();
     });
   }
 
-  void answer() {
+  void got_request() {
     const auto message = parser_->release();
-    HttpRequest request{string_of(message.method_string()), string_of(message.target()),
-                        string_of(message[http::field::user_agent]), string_of(message[http::field::authorization]),
-                        message.body()};
+    request_ = {string_of(message.method_string()), string_of(message.target()),
+                string_of(message[http::field::user_agent]), string_of(message[http::field::authorization]),
+                message.body()};
+    version_ = message.version();
+    keep_ = message.keep_alive();
+    stream_.expires_never();
+    if (!sessions_.prepare) return answer();
+    preparing_ = true;
+    patience_.expires_after(sessions_.options.prepare_time);
+    patience_.async_wait([self = shared_from_this()](const error_code& aborted) {
+      if (!aborted) self->prepared();
+    });
+    sessions_.prepare(request_, [&io = sessions_.io, weak = weak_from_this()] {
+      asio::dispatch(io, [weak] {
+        if (const auto self = weak.lock()) self->prepared();
+      });
+    });
+  }
+
+  void prepared() {
+    if (!std::exchange(preparing_, false)) return;
+    patience_.cancel();
+    if (stream_.socket().is_open()) answer();
+  }
+
+  void answer() {
     HttpReply reply;
     try {
-      reply = sessions_.handler(request);
+      reply = sessions_.handler(request_);
     } catch (const std::exception& error) {
       reply = {500, {{"Content-Type", "text/plain; charset=utf-8"}}, json_of_error(error.what(), 500) + "\n"};
     }
-    if (request.method == "HEAD") reply.body.clear();
-    send(reply, message.version(), message.keep_alive());
+    if (request_.method == "HEAD") reply.body.clear();
+    send(reply, version_, keep_);
   }
 
   void refuse(const error_code& error) {
@@ -151,12 +181,15 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   beast::tcp_stream stream_;
+  asio::steady_timer patience_;  ///< with what is prepared
   Sessions& sessions_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::optional<http::response<http::empty_body>> interim_;
-  bool idle_ = true;
+  HttpRequest request_;
+  unsigned version_ = 11;
+  bool idle_ = true, keep_ = false, preparing_ = false;
 };
 
 }  // namespace
@@ -173,11 +206,12 @@ bool is_loopback(const std::string& address) {
 struct Server::State {
   ServerOptions options;
   Handler handler;
+  Prepare prepare;
   std::string address;
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
   asio::steady_timer retry{io};
-  Sessions sessions{options, handler, {}, {}};
+  Sessions sessions{options, handler, prepare, io, {}, {}};
   bool accepting = false, stopping = false;
   std::thread thread;
 
@@ -249,11 +283,12 @@ void Server::State::run() {
 
 Server::Server() : state_(std::make_unique<State>()) {}
 
-base::Expected<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Handler handler) {
+base::Expected<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Handler handler, Prepare prepare) {
   std::unique_ptr<Server> server(new Server());
   auto& state = *server->state_;
   state.options = options;
   state.handler = std::move(handler);
+  state.prepare = std::move(prepare);
   if (const auto listening = state.listen(); !listening) return listening.error();
   state.thread = std::thread([&state] { state.run(); });
   return server;
@@ -261,7 +296,9 @@ base::Expected<std::unique_ptr<Server>> Server::start(const ServerOptions& optio
 
 const std::string& Server::address() const { return state_->address; }
 
-Server::~Server() {
+Server::~Server() { stop(); }
+
+void Server::stop() {
   if (!state_->thread.joinable()) return;
   asio::post(state_->io, [&state = *state_] {
     state.stopping = true;

@@ -1,8 +1,9 @@
 #include "node/toxiproxy/service.hpp"
 
-#include <chrono>
-
 #include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 
 #include "base/random.hpp"
 #include "node/proxy/socket_address.hpp"
@@ -25,11 +26,28 @@ struct Service::State {
   std::unique_ptr<EngineLinks> links;
   std::unique_ptr<Api> api;
   std::map<std::string, Proxy> first_proxies;
-  std::unique_ptr<Server> server;  ///< ends first
+  std::unique_ptr<Server> server;             ///< has stopped by then
+  std::unique_ptr<proxy::Resolver> resolver;  ///< ends first: it answers to the server
+
+  void prepare(const HttpRequest& request, std::function<void()> ready);
 };
 
+/// Finds the addresses of names beside the thread that answers requests.
+void Service::State::prepare(const HttpRequest& request, std::function<void()> ready) {
+  const auto names = api->names_wanted(request);
+  if (names.empty()) return ready();
+  const auto left = std::make_shared<std::atomic<std::size_t>>(names.size());
+  for (const auto& name : names)
+    resolver->resolve(name, [this, name, left, ready](const proxy::Resolver::Addresses& addresses) {
+      links->remember(name, addresses);
+      if (--*left == 0) ready();
+    });
+}
+
 Service::Service() : state_(std::make_unique<State>()) {}
-Service::~Service() = default;
+Service::~Service() {
+  if (state_->server) state_->server->stop();
+}
 
 base::Expected<std::unique_ptr<Service>> Service::start(ServiceOptions options, Notes& notes) {
   if (const auto address = proxy::parse_host_port(options.server.address, "--toxiproxy"); !address)
@@ -49,14 +67,19 @@ base::Expected<std::unique_ptr<Service>> Service::start(ServiceOptions options, 
   state.links = std::make_unique<EngineLinks>(*state.engine);
   state.api = std::make_unique<Api>(*state.links, options.token, identity_of_process());
   if (options.config) {
+    // Nobody else is kept waiting yet.
+    for (const auto& name : state.api->names_wanted(*options.config)) state.links->remember(name, options.lookup(name));
     if (const auto populated = state.api->populate(*options.config, notes); !populated) {
       auto error = populated.error();
       error.where.file = options.config_file;
       return error;
     }
   }
+  state.resolver = std::make_unique<proxy::Resolver>(std::move(options.lookup));
   state.first_proxies = state.api->book().proxies();
-  auto server = Server::start(options.server, [&api = *state.api](const HttpRequest& one) { return api.answer(one); });
+  auto server = Server::start(
+      options.server, [&api = *state.api](const HttpRequest& one) { return api.answer(one); },
+      [&state](const HttpRequest& one, std::function<void()> ready) { state.prepare(one, std::move(ready)); });
   if (!server) return server.error();
   state.server = std::move(*server);
   return service;

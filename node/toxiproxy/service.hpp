@@ -7,6 +7,7 @@
 #include <string>
 
 #include "node/proxy/engine.hpp"
+#include "node/proxy/resolver.hpp"
 #include "node/toxiproxy/server.hpp"
 
 namespace leafcutter::node::toxiproxy {
@@ -17,6 +18,7 @@ struct ServiceOptions {
   std::optional<std::string> config;  ///< proxies, as POST /populate takes them
   std::string config_file;            ///< where `config` comes from, for errors
   proxy::EngineOptions engine;
+  proxy::Resolver::Lookup lookup = proxy::resolve_host;  ///< of names that proxies listen on
 };
 
 class Service {

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "node/toxiproxy/token.hpp"
 #include "rig.hpp"
@@ -206,6 +209,86 @@ TEST(HttpServer, WithEveryPlaceBusyANewOneWaits) {
     busy.back().send(get_version + "Content-Length: 5\r\n\r\n");
   }
   EXPECT_EQ(rig.call("GET", "/version").status, 200) << "when those that never say their body were given up";
+}
+
+/// Name servers that are silent about "slow.example" until told.
+class SilentServers {
+ public:
+  proxy::Resolver::Lookup lookup() {
+    return [this, told = told_](const proxy::HostPort& host) -> proxy::Resolver::Addresses {
+      ++asked;
+      if (host.host == "slow.example") told.wait();
+      if (host.host == "none.example") return base::Error{base::ErrorCode::io, "cannot resolve \"none.example\": gone"};
+      return proxy::literal_address({"127.0.0.1", host.port});
+    };
+  }
+  void answer() { tell_.set_value(); }
+  std::atomic<int> asked{0};
+
+ private:
+  std::promise<void> tell_;
+  std::shared_future<void> told_{tell_.get_future()};
+};
+
+TEST(HttpServer, ANameThatIsSlowKeepsNoOtherCallWaiting) {
+  SilentServers names;
+  ServiceOptions options;
+  options.lookup = names.lookup();
+  const ApiRig rig(std::move(options));
+  Reply slow;
+  std::thread waiting(
+      [&] { slow = rig.call("POST", "/proxies", proxy_json("slow", "slow.example:0", "127.0.0.1:1")); });
+  EXPECT_TRUE(eventually([&] { return names.asked == 1; }));
+  EXPECT_EQ(rig.call("GET", "/version").status, 200);
+  EXPECT_EQ(rig.call("POST", "/proxies", proxy_json("quick", "quick.example:0", "127.0.0.1:1")).status, 201);
+  EXPECT_EQ(rig.call("POST", "/proxies/quick/toxics", R"({"type": "latency"})").status, 200);
+  EXPECT_EQ(rig.call("POST", "/reset").status, 204);
+  EXPECT_THAT(rig.call("GET", "/proxies").body, testing::Not(HasSubstr("slow")));
+  const auto none = rig.call("POST", "/populate", "[" + proxy_json("none", "none.example:0", "127.0.0.1:1") + "]");
+  EXPECT_EQ(none.status, 500);
+  EXPECT_THAT(none.body, HasSubstr("listen tcp none.example:0: cannot resolve"));
+  names.answer();
+  waiting.join();
+  EXPECT_EQ(slow.status, 201) << slow.body;
+  EXPECT_THAT(slow.json()["listen"].get<std::string>(), StartsWith("127.0.0.1:"));
+}
+
+TEST(HttpServer, ANameThatNobodyAnswersForIsGivenUp) {
+  SilentServers names;
+  ServiceOptions options;
+  options.lookup = names.lookup();
+  options.server.prepare_time = 200ms;
+  {
+    const ApiRig rig(std::move(options));
+    const auto reply = rig.call("POST", "/proxies", proxy_json("slow", "slow.example:0", "127.0.0.1:1"));
+    EXPECT_EQ(reply.status, 500);
+    EXPECT_EQ(reply.json()["error"],
+              "listen tcp slow.example:0: cannot resolve \"slow.example\": no name server has answered in time");
+    EXPECT_THAT(rig.call("GET", "/proxies").body, testing::Not(HasSubstr("slow")));
+    // A proxy that has not listened yet asks when it is to, and only then.
+    const auto before = names.asked.load();
+    EXPECT_EQ(
+        rig.call("POST", "/proxies", proxy_json("off", "quick.example:0", "127.0.0.1:1", R"("enabled": false)")).status,
+        201);
+    rig.expect(200, "POST", "/proxies/off", R"({"enabled": true})");
+    EXPECT_GT(names.asked, before);
+  }
+  names.answer();  // whoever still looks it up has only the lookup itself
+}
+
+TEST(HttpServer, WithoutTheTokenNobodysNamesAreLookedUp) {
+  SilentServers names;
+  ServiceOptions options;
+  options.lookup = names.lookup();
+  options.token = good_token;
+  const ApiRig rig(std::move(options));
+  EXPECT_EQ(rig.call("POST", "/proxies", proxy_json("a", "quick.example:0", "127.0.0.1:1")).status, 401);
+  EXPECT_EQ(names.asked, 0);
+  EXPECT_EQ(rig.call("POST", "/proxies", proxy_json("a", "quick.example:0", "127.0.0.1:1"),
+                     {"Authorization: Bearer " + good_token})
+                .status,
+            201);
+  EXPECT_EQ(names.asked, 1);
 }
 
 TEST(HttpServer, APortThatIsTakenIsSaid) {
