@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "commands/commands.hpp"
+#include "commands/descriptor_limit.hpp"
 #include "commands/output.hpp"
 #include "commands/proxy_session.hpp"
 #include "commands/proxy_toxiproxy.hpp"
@@ -104,6 +105,7 @@ int run_proxy(const ProxyOptions& options) {
     return run_toxiproxy({options.toxiproxy, options.config, options.token_file, options.journal, options.seed,
                           options.threads, wants_records(options)});
   Interrupts interrupts;  // before the engine's threads
+  raise_descriptor_limit();
   std::unique_ptr<runs::FileWatch> watch;
   if (options.watch) {
     // Before the document is read: what is changed from then on is seen.

@@ -1,11 +1,10 @@
 #include "commands/proxy_toxiproxy.hpp"
 
-#include <sys/resource.h>
-
 #include <csignal>
 #include <memory>
 
 #include "base/text.hpp"
+#include "commands/descriptor_limit.hpp"
 #include "commands/interrupts.hpp"
 #include "commands/output.hpp"
 #include "node/runs/journal_file.hpp"
@@ -22,14 +21,6 @@ namespace runs = node::runs;
 namespace toxiproxy = node::toxiproxy;
 
 constexpr auto journal_interval = std::chrono::seconds(1);
-
-/// A connection takes two descriptors; most systems allow more of them than they give unasked.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 protocols::Value proxy_values(const std::map<std::string, toxiproxy::Proxy>& proxies) {
   protocols::Value list = protocols::Value::array();
