@@ -155,7 +155,7 @@ std::vector<proxy::HostPort> Api::names_wanted(const HttpRequest& request) const
 std::vector<proxy::HostPort> Api::names_wanted(std::string_view json) const {
   Notes unsaid;
   std::vector<proxy::HostPort> names;
-  if (const auto inputs = read_proxies(json, unsaid))
+  if (const auto inputs = read_proxies(json, unsaid, ProxyList::array_or_named))
     for (const auto& input : *inputs) add_name(input.listen.value_or(""), names);
   return names;
 }
@@ -269,7 +269,7 @@ HttpReply Api::on_reset() {
 }
 
 base::Status Api::populate(std::string_view json, Notes& notes) {
-  const auto inputs = read_proxies(json, notes);
+  const auto inputs = read_proxies(json, notes, ProxyList::array_or_named);
   if (!inputs) return inputs.error();
   const auto change = book_.populate(*inputs, counter(), notes);
   if (!change) return change.error();

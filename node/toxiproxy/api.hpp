@@ -54,7 +54,7 @@ class Api {
   /// Names that proxies may come to listen on by this request; their addresses are to be known before it is answered.
   std::vector<proxy::HostPort> names_wanted(const HttpRequest& request) const;
   std::vector<proxy::HostPort> names_wanted(std::string_view json) const;
-  /// The same as POST /populate, for a file.
+  /// The same as POST /populate, for a file, which may also be what GET /proxies once answered.
   base::Status populate(std::string_view json, Notes& notes);
   const Book& book() const { return book_; }
 

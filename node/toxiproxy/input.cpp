@@ -267,10 +267,11 @@ base::Expected<ProxyInput> read_proxy(std::string_view body, Notes& notes) {
   return read_proxy_value(*json, "", notes);
 }
 
-base::Expected<std::vector<ProxyInput>> read_proxies(std::string_view body, Notes& notes) {
+base::Expected<std::vector<ProxyInput>> read_proxies(std::string_view body, Notes& notes, ProxyList list) {
   const auto json = parse_json(body);
   if (!json) return json.error();
-  if (!json->is_array()) return bad_body(kind_of_value(*json) + "; an array of proxies would do");
+  const bool named = list == ProxyList::array_or_named && json->is_object();
+  if (!json->is_array() && !named) return bad_body(kind_of_value(*json) + "; an array of proxies would do");
   if (json->size() > most_proxies)
     return bad_body(std::to_string(json->size()) + " proxies; " + std::to_string(most_proxies) + " at most");
   std::vector<ProxyInput> inputs;

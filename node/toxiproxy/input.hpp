@@ -36,8 +36,12 @@ struct ProxyInput {
 using Notes = std::vector<std::string>;
 
 base::Expected<ProxyInput> read_proxy(std::string_view body, Notes& notes);
-/// An array of them.
-base::Expected<std::vector<ProxyInput>> read_proxies(std::string_view body, Notes& notes);
+enum class ProxyList {
+  array,
+  array_or_named,  ///< or what GET /proxies answers: an object of them by name
+};
+base::Expected<std::vector<ProxyInput>> read_proxies(std::string_view body, Notes& notes,
+                                                     ProxyList list = ProxyList::array);
 base::Expected<ToxicInput> read_toxic(std::string_view body, Notes& notes);
 
 /// A toxic with Toxiproxy's defaults for what is not given.

@@ -1,5 +1,5 @@
-// The engine alone: how exact its delays are, what idle connections and links cost, how fast faults are removed from
-// stuck clients. Prints a table for each.
+// The engine alone: how exact its delays and its rates of datagrams are, what idle connections and links cost, what a
+// link holds for a reader that stops, how fast faults are removed from stuck clients. Prints a table for each.
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -193,6 +193,151 @@ void delays(std::uint16_t bulk_upstream, int beside) {
   }
 }
 
+/// One message at a time, so that nothing but its own timer wakes the engine for it.
+void lone_delays() {
+  std::printf(
+      "\n| latency, one message at a time | messages | least error ms | p50 | p90 | p99 | most |\n"
+      "|---|---|---|---|---|---|---|\n");
+  for (const auto& [latency, messages] : {std::pair{1ms, 300}, {10ms, 200}, {100ms, 100}, {1000ms, 20}}) {
+    std::uint16_t port = 0;
+    const int listener = listening(port);
+    const auto one = engine();
+    const auto through =
+        link(*one, "l", port, {{"", {proxy::Flow::to_client}, proxy::Latency{proxy::FixedTime{latency}}}});
+    const int fd = dial(through);
+    stamp(fd, SOF_TIMESTAMPING_RX_SOFTWARE);
+    const int from = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    stamp(from, SOF_TIMESTAMPING_TX_SOFTWARE);
+    std::vector<double> errors;
+    for (int i = 0; i < messages; ++i) {
+      const auto sent = sent_at(from);
+      const auto came = stamped(fd, 0);
+      if (!came) std::exit(2);
+      errors.push_back(*came - sent - ms(latency));
+    }
+    ::close(from);
+    ::close(fd);
+    ::close(listener);
+    std::sort(errors.begin(), errors.end());
+    std::printf("| %lld ms | %d | %.3f | %.3f | %.3f | %.3f | %.3f |\n", static_cast<long long>(latency.count()),
+                messages, errors.front(), errors[errors.size() / 2], errors[errors.size() * 9 / 10],
+                errors[errors.size() * 99 / 100], errors.back());
+  }
+}
+
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
+/// What a UDP link sends on in two seconds while a quarter more comes than its bandwidth says; without one, as much as
+/// the machine can.
+void datagram_rate(std::uint64_t rate, std::size_t size) {
+  const int sink = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+            from = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  auto address = loopback(0);
+  socklen_t length = sizeof address;
+  if (::bind(sink, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(sink, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    std::exit(2);
+  const auto one = engine();
+  proxy::LinkConfig config;
+  config.name = "u";
+  config.transport = proxy::Transport::udp;
+  config.listen = "127.0.0.1:0";
+  config.upstream = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  if (rate > 0) {
+    proxy::Bandwidth bandwidth{rate};
+    bandwidth.queue_bytes = 16 << 20;
+    config.faults.faults = {{"", {proxy::Flow::to_upstream}, bandwidth}};
+  }
+  const auto added = one->add_link(std::move(config));
+  if (!added) std::exit(2);
+  const auto to = loopback(static_cast<std::uint16_t>(std::stoi(added->substr(added->rfind(':') + 1))));
+  std::atomic<bool> over{false};
+  std::thread sender([&] {
+    const std::string bytes(size, 'x');
+    const auto begin = Clock::now();
+    for (double sent = 0; !over; sent += static_cast<double>(size)) {
+      while (rate > 0 && !over && sent > 1.25 * static_cast<double>(rate) * ms(Clock::now() - begin) / 1e3)
+        std::this_thread::sleep_for(100us);
+      (void)::sendto(from, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    }
+  });
+  const auto passed = [&] { return static_cast<double>(one->stats("u")->bytes_to_upstream); };
+  until([&] { return passed() >= 2.0 * static_cast<double>(size); });
+  const auto first = passed();
+  const auto begin = Clock::now();
+  std::this_thread::sleep_for(2s);
+  const auto seen = (passed() - first) / (ms(Clock::now() - begin) / 1e3);
+  over = true;
+  sender.join();
+  ::close(from);
+  ::close(sink);
+  if (rate == 0)
+    std::printf("| none | %zu | %.3f | |\n", size, seen / 1e6);
+  else
+    std::printf("| %.3f | %zu | %.3f | %+.2f %% |\n", static_cast<double>(rate) / 1e6, size, seen / 1e6,
+                (seen / static_cast<double>(rate) - 1) * 100);
+}
+
+void datagram_rates() {
+  std::printf("\n| bandwidth of a UDP link, MB/s | datagrams of bytes | seen, MB/s | error |\n|---|---|---|---|\n");
+  for (const auto& [rate, size] : {std::pair<std::uint64_t, std::size_t>{10'000, 100},
+                                   {100'000, 200},
+                                   {1'000'000, 1000},
+                                   {10'000'000, 1200},
+                                   {50'000'000, 8000},
+                                   {100'000'000, 16'000},
+                                   {200'000'000, 16'000},
+                                   {400'000'000, 32'000},
+                                   {0, 1200},
+                                   {0, 32'000}})
+    datagram_rate(rate, size);
+}
+
+/// What a link holds for clients that stop reading while the upstream goes on sending.
+void stopped_readers() {
+  std::printf(
+      "\n| memory of a link, MB | readers that stop | held at most, MB | process grew by, MB |\n|---|---|---|---|\n");
+  for (const std::size_t budget : {1, 16, 64})
+    for (const int readers : {1, 64}) {
+      std::uint16_t port = 0;
+      const int listener = listening(port);
+      const auto one = engine();
+      proxy::LinkConfig config;
+      config.name = "l";
+      config.listen = "127.0.0.1:0";
+      config.upstream = "127.0.0.1:" + std::to_string(port);
+      config.limits.memory_bytes = budget << 20;
+      config.faults.faults = {{"", {proxy::Flow::to_client}, proxy::Latency{proxy::FixedTime{50ms}}},
+                              {"", {proxy::Flow::to_client}, proxy::Slice{4096}}};
+      const auto added = one->add_link(std::move(config));
+      if (!added) std::exit(2);
+      const auto before = resident_mb();
+      std::vector<int> ends;
+      const std::vector<char> bytes(1 << 20, 'x');
+      for (int i = 0; i < readers; ++i) {
+        ends.push_back(dial(static_cast<std::uint16_t>(std::stoi(added->substr(added->rfind(':') + 1)))));
+        ends.push_back(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      }
+      double most = 0;
+      // Until nothing more is taken for half a second.
+      for (auto last = Clock::now(); Clock::now() - last < 500ms; ::poll(nullptr, 0, 1)) {
+        for (std::size_t i = 1; i < ends.size(); i += 2)
+          if (::send(ends[i], bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) last = Clock::now();
+        most = std::max(most, resident_mb() - before);
+      }
+      std::printf("| %zu | %d | %.2f | %.1f |\n", budget, readers,
+                  static_cast<double>(one->stats("l")->held_bytes_peak) / (1 << 20), most);
+      for (const int fd : ends) ::close(fd);
+      ::close(listener);
+    }
+}
+
 void idle_connections(std::uint16_t upstream) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -225,8 +370,9 @@ void many_links(std::uint16_t upstream) {
     const auto added = ms(Clock::now() - begin);
     for (const auto port : ports)
       if (bench::echo_median_us(port, 500) <= 0) std::exit(2);
-    std::printf("| links, each added and 500 echoes | %d | added in %.2f ms, %.1f ms CPU, %.2f MB |\n", count, added,
-                cpu_ms() - cpu, resident_mb() - memory);
+    const auto used = cpu_ms() - cpu;
+    std::printf("| links, each added and 500 echoes | %d | added in %.2f ms, %.1f ms CPU (%.2f a link), %.2f MB |\n",
+                count, added, used, used / count, resident_mb() - memory);
   }
 }
 
@@ -256,6 +402,9 @@ int main() {
   idle_connections(upstream);  // first, while nothing else has grown the process
   removal(upstream);
   many_links(upstream);
+  stopped_readers();
+  datagram_rates();
+  lone_delays();
   std::printf("\n");
   std::printf(
       "| latency (to the client) | bulk flows beside | least error ms | p50 | p90 | p99 | most | a sleep of 5 ms: p99 "

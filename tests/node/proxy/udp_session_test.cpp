@@ -215,6 +215,54 @@ TEST(UdpFaults, BandwidthIsWithinTwoPercent) {
   EXPECT_GT(measured_rate(100'000, 1000, 100, Flow::to_client), 300'000) << "the twin: the other direction is free";
 }
 
+/// Bytes a second that a link sends on over what its bandwidth says, while more comes than it may send: at the socket
+/// of an upstream that does not read, so that only the sender and the link need the machine.
+double rate_beside(std::uint64_t rate, std::size_t size) {
+  Bandwidth bandwidth{rate};
+  bandwidth.queue_bytes = 16 << 20;
+  Path path({fault(bandwidth, Flow::to_upstream)});
+  std::atomic<bool> over{false};
+  std::thread sender([&] {
+    const std::string bytes(size, 'x');
+    const auto begin = Clock::now();
+    for (double sent = 0; !over;) {
+      // A quarter more than may pass, or what is dropped would cost the link more than what it sends.
+      const auto wanted =
+          1.25 * static_cast<double>(rate) * std::chrono::duration<double>(Clock::now() - begin).count();
+      for (; sent < wanted + 4.0 * static_cast<double>(size); sent += static_cast<double>(size))
+        path.client.send_to(path.address, bytes);
+      std::this_thread::sleep_for(200us);
+    }
+  });
+  const auto passed = [&] { return static_cast<double>(path.rig.stats("u").bytes_to_upstream); };
+  EXPECT_TRUE(eventually([&] { return passed() >= 4.0 * static_cast<double>(size); }, 30s)) << rate;
+  const auto first = passed();
+  const auto begin = Clock::now();
+  // Long enough for one datagram more or less to be little, and not for less than 300 ms.
+  EXPECT_TRUE(eventually(
+      [&] { return Clock::now() - begin >= 300ms && passed() >= first + 200.0 * static_cast<double>(size); }, 60s))
+      << rate;
+  const auto bytes = passed() - first;
+  const auto took = std::chrono::duration<double>(Clock::now() - begin).count();
+  over = true;
+  sender.join();
+  return bytes / took / static_cast<double>(rate);
+}
+
+TEST(UdpFaults, BandwidthIsWithinTwoPercentFromTenKilobytesToAHundredMegabytesASecond) {
+  for (const auto& [rate, size] :
+       {std::pair{10'000u, 100u}, {1'000'000u, 1000u}, {20'000'000u, 8000u}, {100'000'000u, 16'000u}}) {
+    if (slowness > 1 && rate > 1'000'000) continue;  // more than the instrumented engine can do
+    double best = 0;
+    for (int attempt = 0; attempt < 8 && best < 0.98; ++attempt) {
+      const auto seen = rate_beside(rate, size);
+      EXPECT_LT(seen, 1.02) << rate << ": never faster";
+      best = std::max(best, seen);
+    }
+    EXPECT_GT(best, 0.98) << rate;
+  }
+}
+
 TEST(UdpFaults, BlackholesOneWayAndBothAndTheyHeal) {
   Path path;
   path.client.send_to(path.address, "hello");

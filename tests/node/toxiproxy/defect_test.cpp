@@ -206,6 +206,25 @@ TEST(Defects, ResetPeerReachesIdleConnectionsAndTimeoutEndsBusyOnes) {
   // (A timeout under steady traffic is Toxics.TimeoutIsNotReArmedByTraffic.)
 }
 
+TEST(Configuration, IsWhatTheInterfaceSaysOfItsProxies) {
+  std::string said;
+  {
+    const ApiRig rig;
+    rig.proxy("a", "127.0.0.1:1");
+    rig.toxic("a", "latency", R"("latency": 7, "jitter": 3)", R"("toxicity": 0.25, "name": "far")");
+    rig.toxic("a", "reset_peer", "", R"("stream": "upstream", "only": {"connections": {"last": 3}})");
+    rig.proxy("b", "127.0.0.1:2");
+    rig.expect(200, "PATCH", "/proxies/b", R"({"enabled": false})");
+    said = rig.call("GET", "/proxies").body;
+  }
+  ServiceOptions options;
+  options.config = said;
+  const ApiRig again(std::move(options));
+  EXPECT_EQ(again.call("GET", "/proxies").body, said);
+  // Over HTTP an array is wanted, as ever.
+  EXPECT_EQ(again.call("POST", "/populate", said).status, 400);
+}
+
 TEST(Defects, ToxicsAreHonouredWhereverProxiesComeFrom) {
   Upstream upstream(echo);
   const auto toxics =
