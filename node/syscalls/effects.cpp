@@ -98,6 +98,7 @@ Effects::Case Effects::make_case(const seccomp_notif& notification, Object&& obj
   at.notification = notification;
   at.object = std::move(object);
   at.occurrence = visit.occurrence;
+  at.pauses = pauses_;
   for (auto& strike : visit.strikes) {
     if (std::ranges::find(waiting, strike.fault.kind) != waiting.end())
       at.waits.push_back(std::move(strike));
@@ -282,7 +283,10 @@ base::Status Effects::run(Case at) {
   if (!sent) return sent.error();
   if (!*sent) return remember(std::move(at));
   account_space(at, unlimited_bytes);
-  return base::ok();
+  if (!begins_again(at)) return base::ok();
+  at.pauses = pauses_;
+  at.space.clear();
+  return remember(std::move(at), 0);
 }
 
 base::Status Effects::let_run(const seccomp_notif& notification) {

@@ -101,6 +101,7 @@ class Effects {
     Clock::time_point since{};    ///< of the wait that is under way
     std::uint64_t releases = 0;   ///< of its hold, when it began
     base::UniqueFd awaited;       ///< what must be readable before anything can be said of the call
+    std::uint64_t pauses = 0;     ///< of the service, when the call came
     bool late = false;            ///< the lateness of its error is over
     bool told = false;            ///< its own `syscall` event was recorded
     std::optional<Taken> taken;
@@ -118,7 +119,7 @@ class Effects {
   };
   struct Interrupted {
     Case at;
-    unsigned others = 0;       ///< further calls of its task since
+    unsigned others_left = 0;  ///< further calls of its task before it is forgotten
     std::uint64_t number = 0;  ///< of all that were interrupted
   };
 
@@ -160,8 +161,11 @@ class Effects {
   static Target target(const Case& at) { return Target(static_cast<pid_t>(at.notification.pid)); }
 
   // effects_again.cpp
-  /// The task has gone, or a signal took it out of its call: then the same call comes again.
-  base::Status remember(Case at);
+  /// The task has gone, or a signal took it out of its call: then the same call comes again. After more than so many
+  /// other calls of its task it does not.
+  base::Status remember(Case at, unsigned calls_between = 64);
+  /// The call was let run, and a signal to stop that came while it was held makes the kernel begin it again.
+  bool begins_again(const Case& at) const;
   bool knows_task(std::uint32_t task) const;
 
   // effects_time.cpp
@@ -207,6 +211,7 @@ class Effects {
   std::multimap<Clock::time_point, Case> held_;
   std::multimap<std::uint32_t, Interrupted> interrupted_;  ///< by task
   std::uint64_t interruptions_ = 0;
+  std::uint64_t pauses_ = 0;
   std::map<std::string, std::uint64_t> unresolved_;                      ///< by call
   std::map<std::string, std::uint64_t> unstruck_;                        ///< by call: what a fault could not strike
   std::map<std::pair<std::string, std::string>, std::uint64_t> struck_;  ///< by family and resource

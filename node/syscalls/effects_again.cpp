@@ -14,9 +14,6 @@ namespace {
 /// Tasks that were killed leave theirs behind, so the oldest goes.
 constexpr std::size_t interrupted_at_most = 256;
 
-/// Calls that a task may make between, in the handler of its signal; after more it is not in that call any more.
-constexpr unsigned calls_between_at_most = 64;
-
 /// The same call, made from the same place.
 bool is_same_call(const seccomp_notif& one, const seccomp_notif& other) {
   static_assert(sizeof(seccomp_data) == 64, "nothing in it but its members");
@@ -30,13 +27,24 @@ bool Effects::knows_task(std::uint32_t task) const {
          std::ranges::any_of(held_, [&](const auto& held) { return held.second.notification.pid == task; });
 }
 
-base::Status Effects::remember(Case at) {
+base::Status Effects::remember(Case at, unsigned calls_between) {
   if (interrupted_.size() >= interrupted_at_most)
     interrupted_.erase(
         std::ranges::min_element(interrupted_, {}, [](const auto& interrupted) { return interrupted.second.number; }));
   const auto task = at.notification.pid;
-  interrupted_.emplace(task, Interrupted{std::move(at), 0, ++interruptions_});
+  interrupted_.emplace(task, Interrupted{std::move(at), calls_between, ++interruptions_});
   return base::ok();
+}
+
+/// SIGSTOP and SIGCONT have come and gone, but the task believes until its next return that a signal waits: a call that
+/// signals can interrupt gives up at once, and is begun anew. One that the program makes twice in a row looks the same;
+/// then the second one is not counted.
+bool Effects::begins_again(const Case& at) const {
+  if (at.pauses == pauses_) return false;
+  const auto* shape = call_shape(at.notification.data.nr);
+  const auto between = shape != nullptr && shape->source != none;
+  return between || at.object.socket || at.object.family == "sleep" || at.object.kind == "pipe" ||
+         at.object.kind == "tty" || at.object.kind == "eventfd";
 }
 
 base::Expected<bool> Effects::at_again(const seccomp_notif& notification) {
@@ -47,7 +55,7 @@ base::Expected<bool> Effects::at_again(const seccomp_notif& notification) {
   }
   auto [from, to] = interrupted_.equal_range(notification.pid);
   while (from != to && !is_same_call(from->second.at.notification, notification))
-    from = ++from->second.others > calls_between_at_most ? interrupted_.erase(from) : std::next(from);
+    from = from->second.others_left-- == 0 ? interrupted_.erase(from) : std::next(from);
   if (from == to) return false;
   auto at = std::move(from->second.at);
   interrupted_.erase(from);

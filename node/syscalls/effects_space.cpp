@@ -193,7 +193,6 @@ base::Expected<Effects::Ended> Effects::run_out_of_space(Case& at, const Strike&
       at.space.push_back({strike.index, static_cast<std::int64_t>(use->gives) - static_cast<std::int64_t>(use->grows)});
     return Ended::no;
   }
-  if (!valid(at)) return Ended::gone;
   const auto name = strike.fault.params.value("error", "ENOSPC");
   auto proof = evidence(at);
   proof["asked"] = use->new_name ? 0 : use->divisible ? use->carries : use->grows;

@@ -139,6 +139,7 @@ std::optional<Effects::Clock::time_point> Effects::pause(Case& at, const Strike&
     static_cast<void>(cannot(at, strike, "no process of the service could be stopped"));
     return std::nullopt;
   }
+  ++pauses_;
   report(at, true, {{"effect", "pause-at"}});
   auto proof = evidence(at);
   proof["processes"] = stopped;

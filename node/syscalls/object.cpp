@@ -107,18 +107,13 @@ ObjectNames::ObjectNames(const std::string& data_folder, std::vector<std::string
 Object ObjectNames::name(const seccomp_data& call, const Target& target) const {
   const auto found = watched_.find(call.nr);
   if (found == watched_.end()) return {};
-  auto object = named(found->second, call, target);
-  // What one descriptor is found to be does not tell all about such a call.
-  if (sources_.contains(call.nr)) object.known_as.clear();
-  return object;
+  return named(found->second, call, target);
 }
 
 std::optional<Object> ObjectNames::name_source(const seccomp_data& call, const Target& target) const {
   const auto found = sources_.find(call.nr);
   if (found == sources_.end()) return std::nullopt;
-  auto object = named(found->second, call, target);
-  object.known_as.clear();
-  return object;
+  return named(found->second, call, target);
 }
 
 Object ObjectNames::named(const Watched& watched, const seccomp_data& call, const Target& target) const {
@@ -246,7 +241,8 @@ Object ObjectNames::of_unix_address(const Watched& watched, const std::string& a
   const auto path = address.substr(unix_prefix.size());
   Object object;
   if (!path.empty() && path.front() == '/') object = of_file(watched, {normal_path(path), false}, target);
-  const auto in_data_folder = object.state == Object::State::site;
+  // Elsewhere it is only for a rule that asks for unix sockets: every program tries some, such as nscd's.
+  const auto in_data_folder = object.state == Object::State::site && object.resource.starts_with("data:");
   if (!in_data_folder) {
     if (!aimed_at(watched.socket_family)) return {};
     object = elsewhere(watched.socket_family, "", address);

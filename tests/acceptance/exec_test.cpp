@@ -161,6 +161,22 @@ TEST(Exec, ACopyIsReadAndWritten) {
                                    ": short not possible: it carries 10 bytes\n"));
 }
 
+/// Every program tries some unix sockets; a rule without an object is not about them.
+TEST(Exec, AConnectRuleMeansTcp) {
+  const Folder folder;
+  static constexpr auto script =
+      "import socket, sys\n"
+      "try: socket.socket(socket.AF_UNIX).connect(sys.argv[1])\n"
+      "except OSError as e: print(e.errno)\n";
+  const auto python = [&](const char* rule) {
+    return exec(folder, rules({rule}), {"python3", "-c", script, "/tmp/leafcutter-no-such-socket"});
+  };
+  const auto spared = python("connect=ENETUNREACH");
+  EXPECT_EQ(spared.out, "2\n") << "there is no such socket";
+  EXPECT_EQ(spared.exit, 3) << spared.err;
+  EXPECT_EQ(python("connect=ENETUNREACH object=socket-unix").out, "101\n");
+}
+
 TEST(Exec, NginxSendsAFileThatCannotBeRead) {
   static constexpr auto script =
       "mkdir logs; seq 2000 > page; seq 2000 > other; cat > conf <<EOF\n"
@@ -427,6 +443,16 @@ TEST(Exec, APauseOfTheOnlyProcessTakesItsTimeAndNoMore) {
   for (const auto& event : opened)
     if (event["attrs"]["path"] == folder / "a" && event["attrs"]["family"] == "open") before = event["at_ns"];
   EXPECT_LT(fired[0]["at_ns"].get<long long>() - before, 900'000'000) << "it was not looked for until a limit";
+}
+
+/// The kernel takes a copy for interrupted when a signal to stop has come and gone, and begins it anew: the same call.
+TEST(Exec, ACallThatBeginsAgainAfterItsPauseIsTheSame) {
+  const Folder folder;
+  folder.write("a", "0123456789");
+  const auto outcome = exec(folder, rules({"write=pause-at:50ms path=b", "read=EIO path=a #20"}), {"cp", "a", "b"});
+  EXPECT_EQ(outcome.exit, 3) << outcome.err;
+  EXPECT_EQ(text_of(folder / "b"), "0123456789");
+  EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired"));
 }
 
 TEST(Exec, WhatTheKernelDecidesIsSaidToBeUncounted) {

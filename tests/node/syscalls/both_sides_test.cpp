@@ -147,6 +147,24 @@ INSTANTIATE_TEST_SUITE_P(Calls, BothSides,
                                          Mover{"splice", "splice-out,from,10", "splice-out", false, false}),
                          [](const auto& named) { return std::string(named.param.name); });
 
+TEST(FromFileToFile, EachSideHasItsOwnPlace) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "from") << "0123456789";
+  const auto copied = [&](const std::string& family, std::uint64_t place) {
+    scenarios::Aim aim;
+    aim.offset = scenarios::Range{place, place};
+    return run({program("steps"), "copy-at,from,a,3"}, {.families = {"read", "write"},
+                                                        .data_folder = folder.path(),
+                                                        .faults = {rule("errno", family, {{"error", "EIO"}}, aim)},
+                                                        .working_folder = folder.path()})
+        .output;
+  };
+  EXPECT_EQ(copied("read", 3), "copy-at -1 5\n");
+  EXPECT_EQ(copied("write", 0), "copy-at -1 5\n");
+  EXPECT_EQ(copied("read", 0), "copy-at 7 0\n");
+  EXPECT_EQ(copied("write", 3), "copy-at 7 0\n");
+}
+
 /// To or from a socket: ten bytes.
 Outcome traffic(const ScratchFolder& folder, const std::string& side, const std::string& how,
                 std::vector<scenarios::Fault> faults, const std::string& late = "") {

@@ -56,7 +56,7 @@ Waiting& last_received() {
   return last;
 }
 
-void reached(Moment moment) {
+void reached(Moment moment, bool checked = false) {
   const auto kept = errno;
   std::function<void(const Waiting&)> then;
   Waiting call;
@@ -64,6 +64,7 @@ void reached(Moment moment) {
     const std::lock_guard lock(moments_mutex());
     auto& now = awaited();
     call = last_received();
+    call.checked = checked;
     if (!now || now->came || now->moment != moment || !now->of(call.notification.data)) return;
     if (--now->left > 0) return;
     now->came = true;
@@ -127,7 +128,8 @@ int ioctl(int fd, unsigned long request, ...) noexcept {
     std::memcpy(&notification, argument, sizeof notification);
     leafcutter::node::tests::received(fd, notification);
   }
-  if (result == 0 && request == SECCOMP_IOCTL_NOTIF_ID_VALID) leafcutter::node::tests::reached(Moment::after_look);
+  if (result == 0 && request == SECCOMP_IOCTL_NOTIF_ID_VALID)
+    leafcutter::node::tests::reached(Moment::after_look, true);
   return static_cast<int>(result);
 }
 

@@ -15,6 +15,7 @@ namespace leafcutter::node::tests {
 struct Waiting {
   int listener = -1;
   seccomp_notif notification{};
+  bool checked = false;  ///< of a look: it was found valid
 
   pid_t task() const { return static_cast<pid_t>(notification.pid); }
   /// False: its task does not wait any more. Waits for that, 5 s at most.

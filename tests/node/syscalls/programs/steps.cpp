@@ -102,16 +102,17 @@ long copy(const Words& w) {
   return ::copy_file_range(in.fd, nullptr, out.fd, nullptr, 1 << 20, 0);
 }
 
-/// With offsets by address, which the call moves on: -2 when it did not.
+/// With offsets by address, which the call moves on: -2 when it did not. The source's is the third word, or 0.
 long copy_at(const Words& w) {
   const Fd in(::open(w[1].c_str(), O_RDONLY)), out(writing(w[2]));
-  off_t from = 0, to = 0;
+  const off_t first = w.size() > 3 ? std::stol(w[3]) : 0;
+  off_t from = first, to = 0;
   if (w[0] == "sendfile-at") {
     const auto sent = ::sendfile(out.fd, in.fd, &from, 1 << 20);
-    return sent < 0 || sent == from ? sent : -2;
+    return sent < 0 || sent == from - first ? sent : -2;
   }
   const auto copied = ::copy_file_range(in.fd, &from, out.fd, &to, 1 << 20, 0);
-  return copied < 0 || (copied == from && copied == to) ? copied : -2;
+  return copied < 0 || (copied == from - first && copied == to) ? copied : -2;
 }
 
 long through_pipe(const Words& w) {
