@@ -12,6 +12,7 @@
 #include "commands/exec_report.hpp"
 #include "commands/exec_rules.hpp"
 #include "commands/output.hpp"
+#include "commands/whole_number.hpp"
 #include "node/exec/session.hpp"
 #include "scenarios/rule.hpp"
 #include "scenarios/verdict.hpp"
@@ -173,7 +174,9 @@ void add_exec(CLI::App& app, Context& context) {
   };
   add_list("--fault", options->faults, "a rule; may be given several times", "RULE");
   add_list("--rules", options->rule_files, "a file of rules, one a line; # begins a comment line", "FILE");
-  command->add_option("--seed", options->seed, "of rules with a probability")->capture_default_str();
+  command->add_option("--seed", options->seed, "of rules with a probability")
+      ->check(whole_number())
+      ->capture_default_str();
   command->add_option("--trace", options->trace, "write every event to FILE, one JSON object a line")
       ->type_name("FILE");
   command->add_flag("--allow-unfired", options->allow_unfired, "rules that never fired are no failure");

@@ -10,6 +10,7 @@
 #include "commands/output.hpp"
 #include "commands/proxy_session.hpp"
 #include "commands/proxy_toxiproxy.hpp"
+#include "commands/whole_number.hpp"
 #include "node/runs/loader.hpp"
 #include "node/runs/recording.hpp"
 #include "scenarios/verdict.hpp"
@@ -155,6 +156,7 @@ void add_proxy(CLI::App& app, Context& context) {
                    "the token that its clients must send (default: $LEAFCUTTER_TOXIPROXY_TOKEN)")
       ->type_name("FILE");
   command->add_option("--seed", options->seed, "of every random choice (default: the document's, or 0)")
+      ->check(whole_number())
       ->type_name("N");
   command->add_option("--journal", options->journal, "write every decision to this new file (NDJSON)")
       ->type_name("FILE");

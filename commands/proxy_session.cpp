@@ -46,7 +46,7 @@ class SessionLoop {
       }
       if (s_.watch != nullptr && s_.watch->changed()) reload(clock());
     }
-    return finish(end);
+    return finish(seen_ && status_.ok() ? end : ProxyEnd::failed);
   }
 
  private:
@@ -59,7 +59,7 @@ class SessionLoop {
   void announce_phase(Time now) {
     const auto& runner = s_.runner;
     record(runs::phase_started_record(runner.run(), runner.point(), now, s_.start, runner.started()));
-    seen_ = s_.view.phase(runner, now) && seen_;
+    seen_ = seen_ && s_.view.phase(runner, now);
   }
 
   void step(Time now) {

@@ -93,6 +93,7 @@ std::string_view name_of(ProxyEnd end) {
     case ProxyEnd::completed: return "completed";
     case ProxyEnd::interrupted: return "interrupted";
     case ProxyEnd::terminated: return "terminated";
+    case ProxyEnd::failed: return "failed";
   }
   return "?";
 }

@@ -11,7 +11,12 @@
 namespace leafcutter::commands {
 
 /// How it ended.
-enum class ProxyEnd { completed, interrupted, terminated };
+enum class ProxyEnd {
+  completed,
+  interrupted,
+  terminated,
+  failed,  ///< nobody could be told what happens, or a phase could not begin
+};
 
 class ProxyView {
  public:

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "commands/output.hpp"
+#include "commands/whole_number.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/verdict.hpp"
 
@@ -12,7 +13,9 @@ void ScenarioArgument::add_to(CLI::App& command) {
   command.add_option("SCENARIO", path, "a scenario file, or the folder that holds it")->required();
   command.add_option("--variant", variant, "apply the variant NAME that the scenario's services declare")
       ->type_name("NAME");
-  command.add_option("--seed", seed, "explore with this seed instead of the scenario's")->type_name("N");
+  command.add_option("--seed", seed, "explore with this seed instead of the scenario's")
+      ->check(whole_number())
+      ->type_name("N");
 }
 
 std::optional<scenarios::Scenario> ScenarioArgument::load(Context& context) const {

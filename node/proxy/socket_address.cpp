@@ -132,10 +132,15 @@ base::Expected<base::UniqueFd> bound_socket(const SocketAddress& address, int ty
   const int on = 1;
   if (type == SOCK_STREAM) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(fd.get(), address.get(), address.length) != 0) {
-    auto error = base::system_error("listen on " + address.text(), errno);
-    if (errno == EADDRINUSE) {
+    const int why = errno;
+    auto error = base::system_error("listen on " + address.text(), why);
+    if (why == EADDRINUSE) {
       error.code = base::ErrorCode::conflict;
       error.message += "; another process has the port; port 0 takes a free one";
+    } else if (why == EACCES) {
+      error.message += "; this port is for root alone; one from 1024 on would do";
+    } else if (why == EADDRNOTAVAIL) {
+      error.message += "; this host has no such address; 127.0.0.1 would do";
     }
     return error;
   }

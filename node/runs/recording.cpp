@@ -90,6 +90,12 @@ base::Expected<Recording> read_recording_text(std::string_view text, const std::
     if (end == std::string_view::npos) break;
     try {
       reader.take(Value::parse(text.substr(0, end)));
+    } catch (const Value::exception& error) {
+      const bool parsed = dynamic_cast<const Value::parse_error*>(&error) == nullptr;
+      return base::Error{base::ErrorCode::bad_input,
+                         std::string("this is no record of a journal: ") +
+                             (parsed ? "a key is missing, or its value is of another kind" : "it is no JSON"),
+                         {file, line, 1}};
     } catch (const std::exception& error) {
       return base::Error{
           base::ErrorCode::bad_input, std::string("this is no record of a journal: ") + error.what(), {file, line, 1}};
@@ -97,7 +103,10 @@ base::Expected<Recording> read_recording_text(std::string_view text, const std::
     text.remove_prefix(end + 1);
   }
   if (!reader.started())
-    return base::Error{base::ErrorCode::bad_input, "the journal is empty; one begins with run-started", {file, 1, 1}};
+    return base::Error{base::ErrorCode::bad_input,
+                       std::string(text.empty() ? "the journal is empty" : "not one line of the journal is whole") +
+                           "; one begins with run-started",
+                       {file, 1, 1}};
   return reader.finish();
 }
 

@@ -7,6 +7,9 @@ constexpr std::size_t most_names = 4096;
 
 /// As Toxiproxy's clients know it.
 base::Error listening_error(const std::string& listen, base::Error error) {
+  // The link and the address are the caller's own words.
+  const auto said = "listen on " + listen + ": ";
+  if (const auto at = error.message.find(said); at != std::string::npos) error.message.erase(0, at + said.size());
   error.message = "listen tcp " + listen + ": " +
                   (error.code == base::ErrorCode::conflict ? "bind: address already in use" : error.message);
   return error;

@@ -168,10 +168,33 @@ TEST_F(ProxyCommand, WhatIsWrongIsNamedAndNothingIsRun) {
   folder_.write("there", "something");
   refused({"proxy", "run.yaml", "--journal", "there"}, "--journal: \"there\" exists");
   EXPECT_EQ(content(folder_ / "there"), "something");
-  refused({"proxy", "run.yaml", "--replay", "there"}, "there");
+  refused({"proxy", "run.yaml", "--replay", "there"}, "there:1:1: not one line of the journal is whole");
+  for (const auto* seed : {"-1", "18446744073709551616", "one", "1.5"})
+    refused({"proxy", "run.yaml", "--seed", seed},
+            "--seed: \"" + std::string(seed) + "\" is no whole number from 0 to 18446744073709551615");
+  folder_.write("far.yaml", run_of("  - { name: p }\n", "1", "203.0.113.7:7000"));
+  refused({"proxy", "far.yaml"},
+          "listen on 203.0.113.7:7000: Cannot assign requested address; this host has no such address");
   refused({"proxy", "run.yaml", "--replay", "missing"}, "missing");
   refused({"proxy", "missing.yaml"}, "missing.yaml");
   refused({"proxy"}, "RUN");
+}
+
+TEST_F(ProxyCommand, WhenNobodyReadsItAnyMoreItEndsAndSaysSoOnce) {
+  folder_.write("run.yaml", run_of("  - { name: p }\n"));
+  const auto leafcutter = (acceptance::build_folder() / "leafcutter").string();
+  const auto outcome = Program({"bash", "-c",
+                                leafcutter + " proxy run.yaml --journal j | head -n 1; echo ${PIPESTATUS[0]}; " +
+                                    leafcutter + " proxy run.yaml > /dev/full; echo $?"},
+                               folder_.path())
+                           .wait(seconds(60));
+  EXPECT_THAT(outcome.out, testing::MatchesRegex("\\{\"type\":\"run-started\".*\n3\n3\n"));
+  EXPECT_EQ(outcome.err,
+            "error: cannot write to standard output: Broken pipe\n"
+            "error: cannot write to standard output: No space left on device\n");
+  const auto completed = records(content(folder_ / "j"), "run-completed");
+  ASSERT_EQ(completed.size(), 1U);
+  EXPECT_EQ(completed[0]["status"], "failed");
 }
 
 /// Renamed over, as editors save.

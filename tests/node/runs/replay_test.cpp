@@ -178,10 +178,13 @@ TEST(Recordings, AreReadBackOrRefusedWithTheirLine) {
   EXPECT_FALSE(good->whole);
   EXPECT_EQ(good->decisions->connections(), 1U);
   EXPECT_EQ(read("").error().text(), "j.ndjson:1:1: the journal is empty; one begins with run-started");
+  EXPECT_EQ(read(start.substr(0, 50)).error().text(),
+            "j.ndjson:1:1: not one line of the journal is whole; one begins with run-started");
   EXPECT_EQ(read("{\"type\":\"accepted\"}\n").error().text(),
             "j.ndjson:1:1: this is no record of a journal: a journal begins with run-started");
-  EXPECT_THAT(read(start + "hello\n").error().text(),
-              testing::StartsWith("j.ndjson:2:1: this is no record of a journal: "));
+  EXPECT_EQ(read(start + "hello\n").error().text(), "j.ndjson:2:1: this is no record of a journal: it is no JSON");
+  EXPECT_EQ(read(start + "{\"type\":7}\n").error().text(),
+            "j.ndjson:2:1: this is no record of a journal: a key is missing, or its value is of another kind");
   EXPECT_FALSE(read(start + "{\"type\":\"struck\",\"link\":\"a\"}\n").ok());
   EXPECT_FALSE(read(start + "[]\n").ok());
   auto newer = start;

@@ -130,6 +130,9 @@ TEST(Contract, APortThatIsTakenIs500AndNothingIsCreated) {
   expect_error(rig.call("POST", "/proxies", proxy_json("other", listen, upstream_text)), 500,
                "listen tcp " + listen + ": bind: address already in use");
   EXPECT_EQ(rig.call("GET", "/proxies/other").status, 404);
+  expect_error(rig.call("POST", "/proxies", proxy_json("far", "203.0.113.7:7000", "127.0.0.1:1")), 500,
+               "listen tcp 203.0.113.7:7000: Cannot assign requested address; this host has no such address; "
+               "127.0.0.1 would do");
 }
 
 TEST(Contract, KeysAreReadInAnyCase) {

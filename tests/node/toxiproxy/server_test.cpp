@@ -298,7 +298,8 @@ TEST(HttpServer, APortThatIsTakenIsSaid) {
 
 TEST(HttpServer, ABadConfigurationStartsNothing) {
   for (const auto& [config, message] : std::vector<std::pair<std::string, std::string>>{
-           {"{}", "an array of proxies would do"},
+           {"7", "an array of proxies would do"},
+           {R"({"name":"a","upstream":"b:1"})", "proxies[0]"},
            {R"([{"name":"a"}])", "missing required field: upstream at proxy 1"},
            {R"([{"name":"a","upstream":"b:1","toxics":[{"type":"lag"}]}])",
             "invalid toxic type (toxics[0]) at proxy 1"}}) {
