@@ -583,24 +583,4 @@ TEST(Exec, WhenTheWardIsKilledTheProgramIsEnded) {
   EXPECT_EQ(acceptance::left_behind(marker, seconds(2)), "");
 }
 
-// --- rules in a scenario ---
-
-TEST(ScenarioRules, AreTriedExplainedAndSaidToHaveNeverFired) {
-  const Folder folder;
-  const auto scenario = folder.copy_scenario(
-      "config-save", "syscalls: { families: [open, write, fsync, rename], errors: [EIO, ENOSPC], crash: true }",
-      "rules: [\"write=ENOSPC path=*.tmp #2\", \"fsync=EIO path=*.wal\"]");
-  const auto outcome = leafcutter({"run", scenario, "--format", "json", "--out", folder / "out"}, folder.path());
-  EXPECT_EQ(outcome.exit, 1) << outcome.err;
-  const auto json = acceptance::document(outcome);
-  ASSERT_EQ(json["findings"].size(), 1u) << outcome.out;
-  const auto plan = json["findings"][0]["plan"]["faults"];
-  ASSERT_EQ(plan.size(), 1u) << plan;
-  EXPECT_EQ(plan[0]["kind"], "errno");
-  EXPECT_THAT(plan[0]["site"].dump(), HasSubstr("write"));
-  EXPECT_EQ(plan[0]["aim"]["path"], "*.tmp");
-  EXPECT_EQ(plan[0]["aim"]["occurrences"], (Json{{"nth", 2}}));
-  EXPECT_THAT(outcome.out, HasSubstr("rule \\\"fsync=EIO path=*.wal\\\" of conf: it never fired"));
-}
-
 }  // namespace

@@ -1,7 +1,9 @@
 // The ready scenarios of single defects at the system-call boundary.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "findings.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -9,6 +11,9 @@ using acceptance::Defect;
 using acceptance::expect_clean_when_fixed;
 using acceptance::expect_found;
 using acceptance::Folder;
+using acceptance::Json;
+using acceptance::leafcutter;
+using testing::HasSubstr;
 
 const Defect fsync_retry = {
     .scenario = "fsync-retry",
@@ -50,5 +55,23 @@ const Defect full_disk = {.scenario = "full-disk",
 
 TEST(FullDisk, ADiskThatIsFullHalfWayDamagesTheSettings) { expect_found(Folder(), full_disk); }
 TEST(FullDisk, IsCleanWhenFixed) { expect_clean_when_fixed(full_disk); }
+
+TEST(ScenarioRules, AreTriedExplainedAndSaidToHaveNeverFired) {
+  const Folder folder;
+  const auto scenario = folder.copy_scenario(
+      "config-save", "syscalls: { families: [open, write, fsync, rename], errors: [EIO, ENOSPC], crash: true }",
+      "rules: [\"write=ENOSPC path=*.tmp #2\", \"fsync=EIO path=*.wal\"]");
+  const auto outcome = leafcutter({"run", scenario, "--format", "json", "--out", folder / "out"}, folder.path());
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  const auto json = acceptance::document(outcome);
+  ASSERT_EQ(json["findings"].size(), 1u) << outcome.out;
+  const auto plan = json["findings"][0]["plan"]["faults"];
+  ASSERT_EQ(plan.size(), 1u) << plan;
+  EXPECT_EQ(plan[0]["kind"], "errno");
+  EXPECT_THAT(plan[0]["site"].dump(), HasSubstr("write"));
+  EXPECT_EQ(plan[0]["aim"]["path"], "*.tmp");
+  EXPECT_EQ(plan[0]["aim"]["occurrences"], (Json{{"nth", 2}}));
+  EXPECT_THAT(outcome.out, HasSubstr("rule \\\"fsync=EIO path=*.wal\\\" of conf: it never fired"));
+}
 
 }  // namespace

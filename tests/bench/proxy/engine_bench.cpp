@@ -25,6 +25,7 @@
 
 #include "load.hpp"
 #include "node/proxy/engine.hpp"
+#include "tests/support/pace.hpp"
 
 namespace {
 
@@ -263,7 +264,7 @@ void datagram_rate(std::uint64_t rate, std::size_t size) {
     const auto begin = Clock::now();
     for (double sent = 0; !over; sent += static_cast<double>(size)) {
       while (rate > 0 && !over && sent > 1.25 * static_cast<double>(rate) * ms(Clock::now() - begin) / 1e3)
-        std::this_thread::sleep_for(100us);
+        leafcutter::tests::pace(100us);
       (void)::sendto(from, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
     }
   });
@@ -271,7 +272,7 @@ void datagram_rate(std::uint64_t rate, std::size_t size) {
   until([&] { return passed() >= 2.0 * static_cast<double>(size); });
   const auto first = passed();
   const auto begin = Clock::now();
-  std::this_thread::sleep_for(1s);
+  leafcutter::tests::pace(1s);
   const auto seen = (passed() - first) / (ms(Clock::now() - begin) / 1e3);
   over = true;
   sender.join();

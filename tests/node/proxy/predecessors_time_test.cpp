@@ -11,6 +11,7 @@
 
 #include "chain_rig.hpp"
 #include "loopback.hpp"
+#include "tests/support/pace.hpp"
 
 namespace leafcutter::node::proxy {
 namespace {
@@ -112,7 +113,7 @@ TEST(Predecessors, ALongLatencyIsAsExactAsAShortOne) {
         ::setpriority(PRIO_PROCESS, 0, 10);
         ::prctl(PR_SET_TIMERSLACK, 1UL);
         const auto begin = Clock::now();
-        std::this_thread::sleep_until(begin + latency(i));
+        leafcutter::tests::pace_until(begin + latency(i));
         sleepers[i] = Clock::now() - begin - latency(i);
       });
     }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "loopback.hpp"
+#include "tests/support/pace.hpp"
 
 namespace leafcutter::node::proxy {
 namespace {
@@ -231,7 +232,7 @@ double rate_beside(std::uint64_t rate, std::size_t size) {
           1.25 * static_cast<double>(rate) * std::chrono::duration<double>(Clock::now() - begin).count();
       for (; sent < wanted + 4.0 * static_cast<double>(size); sent += static_cast<double>(size))
         path.client.send_to(path.address, bytes);
-      std::this_thread::sleep_for(200us);
+      leafcutter::tests::pace(200us);
     }
   });
   const auto passed = [&] { return static_cast<double>(path.rig.stats("u").bytes_to_upstream); };

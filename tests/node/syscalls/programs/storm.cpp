@@ -4,6 +4,7 @@
 // "preempt": as Go's scheduler, SIGURG to each thread by itself, all the time; "preempt-slowly": every millisecond.
 // With "tally" a write may fail with EIO; at the end it is said how many did, and how many were interrupted.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -51,6 +52,7 @@ int by_processes(int fd, int processes, int writes) {
 }
 
 int preempted(int fd, int count, int writes, std::chrono::milliseconds gap) {
+  const timespec pause{0, std::chrono::nanoseconds(gap).count()};
   struct sigaction action {};
   action.sa_handler = on_alarm;
   action.sa_flags = SA_RESTART;
@@ -65,7 +67,7 @@ int preempted(int fd, int count, int writes, std::chrono::milliseconds gap) {
   while (ended < count) {
     for (auto& thread : threads) ::pthread_kill(thread.native_handle(), SIGURG);
     std::this_thread::yield();
-    if (gap.count() > 0) std::this_thread::sleep_for(gap);
+    if (pause.tv_nsec > 0) ::ppoll(nullptr, 0, &pause, nullptr);
   }
   for (auto& thread : threads) thread.join();
   return failed + (interruptions > 0 ? 0 : 1);
