@@ -131,17 +131,19 @@ INSTANTIATE_TEST_SUITE_P(Calls, Gone, testing::ValuesIn(changing),
 /// A wait is over, and the task was killed while it lasted: neither another one begins, nor does anything end there,
 /// nor did it run.
 TEST(GoneMeanwhile, NothingElseStrikes) {
-  const auto delay = fault("delay", "write", "data:a", 1, {{"for", "150ms"}});
+  const auto delay = fault("delay", "write", "data:a", 1, {{"for", "20ms"}});
   const std::vector<std::vector<scenarios::Fault>> plans = {
       {delay, fault("hold", "write", "data:a", 1, {{"at-most", "1ms"}})},
       {delay, fault("crash-before", "write", "data:a")},
       {delay}};
   for (const auto& faults : plans) {
     const ScratchFolder folder;
-    const auto script = "\"$0\" write,a,one & until [ -e a ]; do :; done; sleep 0.05; kill -9 $!; wait; sleep 0.2";
+    // Just before the delay begins.
+    const AtMoment moment(Moment::after_look, 2, the_call(SYS_write), kill_it);
     const auto outcome =
-        run({"sh", "-c", script, program("steps")},
+        run({"sh", "-c", "\"$0\" write,a,one; sleep 1", program("steps")},
             {.families = {"write"}, .data_folder = folder.path(), .faults = faults, .working_folder = folder.path()});
+    ASSERT_TRUE(moment.came());
     ASSERT_TRUE(outcome.exited_well()) << outcome.status;
     EXPECT_EQ(outcome.crashes, 0) << "the call that was to end it all has gone";
     ASSERT_EQ(outcome.of_kind("fault.fired").size(), 1u) << "the delay began";
@@ -150,6 +152,28 @@ TEST(GoneMeanwhile, NothingElseStrikes) {
                 testing::StartsWith("the task did not wait any more after "));
     for (const auto& event : outcome.of_kind("syscall")) EXPECT_TRUE(event.attrs["injected"]) << event.attrs;
   }
+}
+
+/// A copy whose bytes the supervisor carries through its own memory.
+TEST(GoneMeanwhile, NoWrongBitIsCopied) {
+  for (const auto* step : {"copy,from,a", "sendfile,from,a"})
+    for (unsigned which = 1; which < 12; ++which) {
+      const ScratchFolder folder;
+      std::ofstream(folder / "from") << "0123456789";
+      bool checked = false;
+      const auto number = std::string(step).starts_with("copy") ? SYS_copy_file_range : SYS_sendfile;
+      const AtMoment moment(Moment::after_look, which, the_call(number), [&](const Waiting& call) {
+        checked = call.checked;
+        kill_it(call);
+      });
+      const auto outcome =
+          run({program("steps"), step}, {.families = {"read"},
+                                         .data_folder = folder.path(),
+                                         .faults = {fault("corrupt", "read", "data:from", 1, {{"offset", 0}})},
+                                         .working_folder = folder.path()});
+      EXPECT_EQ(outcome.of_kind("fault.fired").empty(), moment.came()) << "moment " << which;
+      EXPECT_TRUE(!moment.came() || checked || contents(folder / "a").empty()) << step << ", moment " << which;
+    }
 }
 
 class GoneSyncs : public testing::Test {

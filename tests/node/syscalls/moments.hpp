@@ -23,7 +23,7 @@ struct Waiting {
 };
 
 enum class Moment {
-  after_look,     ///< the task's memory was read, one of its descriptors copied, or its notification found valid
+  after_look,  ///< the task's memory was read, a descriptor of it copied, a folder of it opened, or it was found valid
   before_answer,  ///< of any kind
 };
 
