@@ -15,6 +15,7 @@
 #include "scenarios/loader.hpp"
 #include "scenarios/rule.hpp"
 #include "scenarios/verdict.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::commands {
 namespace {
@@ -68,6 +69,7 @@ Value describe(const scenarios::Scenario& scenario, const std::optional<Probe>& 
       {"occurrences", scenario.explore.occurrences},
       {"budget", {{"leaves", scenario.explore.max_leaves}, {"time", base::format_duration(scenario.explore.max_time)}}},
       {"baselines", coordinator::baseline_leaves}};
+  for (const auto& way : scenario.ways_out) out["egress"].push_back(scenarios::way_out_text(way));
   if (!probed) return out;
   Value sites = Value::array();
   for (const auto& site : probed->singles.sites) sites.push_back({{"site", site.site.text()}, {"count", site.count}});
@@ -93,6 +95,10 @@ std::string as_text(const Value& plan) {
   for (const auto& [lane, choices] : plan["choices"].items()) {
     text += "│  ├─ " + lane + "\n";
     for (const auto& [choice, unused] : choices.items()) text += "│  │  ├─ " + choice + "\n";
+  }
+  if (plan.contains("egress")) {
+    text += "├─ leaves depend on what is outside of them\n";
+    for (const auto& way : plan["egress"]) text += "│  ├─ " + way.get<std::string>() + "\n";
   }
   if (!plan.contains("sites"))
     return text +

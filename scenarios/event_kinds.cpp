@@ -100,7 +100,7 @@ std::vector<EventKind> service_kinds() {
        "Said at the 1st, 2nd, 4th, 8th, ... time for each destination.",
        "service",
        {{"transport", "tcp or udp"},
-        {"address", "where to, of IPv4 or IPv6"},
+        {"address", "where to, of IPv4 or IPv6; or the name of a host that others may reach, or at another port"},
         {"port", "its number"},
         {"n", "how often that was so"}}},
   };

@@ -82,6 +82,7 @@ LoadResult load_text(std::string_view text, const std::string& file, const LoadO
     if (readable) {
       load_services(work);
       load_links(work);
+      load_egress(work);
       load_workload(work);
       load_properties(work);
       load_explore(work);

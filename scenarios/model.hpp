@@ -76,6 +76,20 @@ struct Link {
   std::string id() const;  ///< "shop -> broker", or "shop -> broker:admin" where `to` has several ports
 };
 
+/// Connections of `from` (a service or "workload") to a port of a host outside of the leaf, which are let through.
+struct WayOut {
+  std::string from;
+  std::string to;  ///< a name in lower case, or an address in its usual form
+  std::uint16_t port = 0;
+  std::string at_host;  ///< where it really is; empty: where `to` and `port` say
+  std::uint16_t at_port = 0;
+  base::Place where;
+
+  bool is_name() const;      ///< "localhost" is not one
+  bool to_loopback() const;  ///< dialled on the caller's own loopback, reached on the host's
+  std::string lane() const;  ///< "shop -> api.example.org:443"
+};
+
 /// A predicate over one event: its kind, matchers over attributes (all must hold) and a Lua expression.
 struct Matcher {
   enum class Test { equals, status_class, range, regex, one_of, nested, exists };
@@ -181,6 +195,7 @@ struct Scenario {
   std::vector<std::string> variants;  ///< declared by some service, sorted
   std::vector<Service> services;      ///< in an order that satisfies `needs`
   std::vector<Link> links;
+  std::vector<WayOut> ways_out;  ///< in the order written
   std::vector<Step> workload;
   std::vector<Property> properties;
   Explore explore;

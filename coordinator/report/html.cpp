@@ -9,6 +9,7 @@
 #include "coordinator/report/report.hpp"
 #include "coordinator/report/tally.hpp"
 #include "scenarios/rule.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::coordinator {
 namespace {
@@ -59,6 +60,8 @@ std::string header(const CampaignReport& report) {
       (report.campaign.variant.empty() ? "" : " <small>variant " + escape(report.campaign.variant) + "</small>") +
       "</h1><p class=\"verdict\"><b>" + word + "</b> " + escape(outcome_text(report)) + "</p>";
   if (!report.scenario.about.empty()) html += tag("p", "about", escape(report.scenario.about));
+  if (const auto outside = scenarios::outside_text(report.scenario); !outside.empty())
+    html += tag("p", "about", escape(outside));
   html += "<dl class=\"facts\">" + fact("Leaves", std::to_string(report.results.size())) +
           fact("Executions", std::to_string(report.executions)) +
           fact("Findings", std::to_string(report.findings.size())) +

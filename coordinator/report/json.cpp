@@ -1,6 +1,7 @@
 #include "coordinator/ledger/result_codec.hpp"
 #include "coordinator/report/report.hpp"
 #include "coordinator/report/tally.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::coordinator {
 namespace {
@@ -30,6 +31,8 @@ Value json_report(const CampaignReport& report) {
   for (const auto& [verdict, count] : counts.by_verdict) by_verdict[std::string(scenarios::name(verdict))] = count;
   for (const auto& [reason, count] : counts.by_reason) by_reason[std::string(scenarios::name(reason))] = count;
   for (const auto& finding : report.findings) findings.push_back(reported(finding));
+  auto outside = Value::array();
+  for (const auto& way : report.scenario.ways_out) outside.push_back(scenarios::way_out_text(way));
   const Value value = {{"campaign", report.campaign.name},
                        {"scenario", report.scenario.name},
                        {"scenario_file", report.campaign.scenario_file},
@@ -39,6 +42,7 @@ Value json_report(const CampaignReport& report) {
                        {"state", report.campaign.state},
                        {"leaves", {{"total", counts.total}, {"by_verdict", by_verdict}, {"by_reason", by_reason}}},
                        {"coverage", to_value(report.coverage)},
+                       {"egress", outside},
                        {"result_digest", report.digest},
                        {"findings", findings},
                        {"executions", report.executions},

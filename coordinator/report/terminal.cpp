@@ -4,6 +4,7 @@
 #include "coordinator/judge/layout.hpp"
 #include "coordinator/report/report.hpp"
 #include "coordinator/report/tally.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::coordinator {
 namespace {
@@ -113,6 +114,8 @@ std::string terminal_report(const CampaignReport& report, bool colour) {
   verdicts(out, report, paint);
   advice(out, report, paint);
   labelled(out, paint, "Coverage", coverage_line(report.coverage), 8);
+  if (const auto outside = scenarios::outside_text(report.scenario); !outside.empty())
+    labelled(out, paint, "Outside", outside, 8);
   labelled(out, paint, "Digest", report.digest);
   labelled(out, paint, "Campaign",
            report.campaign.name + ", scenario " + report.scenario.name +

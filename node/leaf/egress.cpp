@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "scenarios/event_kinds.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -54,8 +55,14 @@ std::optional<Destination> destination_of(std::string_view packet) {
                      static_cast<std::uint16_t>(word_at(packet, begin + 2))};
 }
 
-Egress::Egress(boost::asio::io_context& io, Recorder& recorder, std::vector<EgressTap> taps) : recorder_(recorder) {
+Egress::Egress(boost::asio::io_context& io, Recorder& recorder, std::vector<EgressTap> taps,
+               const scenarios::Scenario& scenario)
+    : recorder_(recorder) {
   for (auto& tap : taps) taps_.push_back({Descriptor(io, tap.socket.release()), std::move(tap.lanes)});
+  const auto addresses = scenarios::outside_addresses(scenario);
+  for (const auto& [name, address] : addresses) names_[address] = name;
+  for (const auto& way : scenario.ways_out)
+    allowed_.insert({way.from, {"tcp", way.is_name() ? addresses.at(way.to) : way.to, way.port}});
 }
 
 void Egress::start() {
@@ -92,8 +99,14 @@ void Egress::read_some(Tap& tap, int packets) {
     if (n < 0) return;
     const auto lane = tap.lanes.find(from.sll_ifindex);
     if (lane == tap.lanes.end()) continue;
-    if (const auto to = destination_of({packet.data(), static_cast<std::size_t>(n)})) refused(lane->second, *to);
+    if (const auto to = destination_of({packet.data(), static_cast<std::size_t>(n)})) sent(lane->second, *to);
   }
+}
+
+void Egress::sent(const std::string& lane, const Destination& to) {
+  if (allowed_.contains({lane, to})) return;
+  const auto named = names_.find(to.address);
+  refused(lane, named == names_.end() ? to : Destination{to.transport, named->second, to.port});
 }
 
 void Egress::refused(const std::string& lane, const Destination& to) {

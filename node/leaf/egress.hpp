@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -34,7 +35,9 @@ class Egress {
  public:
   static constexpr std::size_t most_destinations = 64;  ///< of a leaf that become events
 
-  Egress(boost::asio::io_context& io, Recorder& recorder, std::vector<EgressTap> taps);
+  /// What the scenario lets out is not refused.
+  Egress(boost::asio::io_context& io, Recorder& recorder, std::vector<EgressTap> taps,
+         const scenarios::Scenario& scenario);
 
   void start();
 
@@ -51,10 +54,13 @@ class Egress {
   };
   void follow(Tap& tap);
   void read_some(Tap& tap, int packets);
+  void sent(const std::string& lane, const Destination& to);
   void refused(const std::string& lane, const Destination& to);
 
   Recorder& recorder_;
   std::list<Tap> taps_;
+  std::set<std::pair<std::string, Destination>> allowed_;
+  std::map<std::string, std::string> names_;  ///< of hosts outside, by the address they have in the leaf
   std::map<std::pair<std::string, Destination>, std::uint64_t> seen_;
   std::uint64_t dropped_ = 0;
 };

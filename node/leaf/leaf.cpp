@@ -24,6 +24,7 @@
 #include "node/observe/event_watch.hpp"
 #include "scenarios/dns_lanes.hpp"
 #include "scenarios/event_kinds.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -42,6 +43,7 @@ class Leaf {
     Network network;
     EventWatch watch;
     base::UniqueFd images;  ///< see LeafContext::image_folder
+    base::UniqueFd outlet;
   };
 
   Leaf(const LeafStart& start, steady_clock::time_point began, Parts parts)
@@ -66,7 +68,7 @@ class Leaf {
                  .fail = {},
                  .part = {}},
         services_(context_),
-        links_(context_, clock_),
+        links_(context_, clock_, std::move(parts.outlet)),
         timeout_(io_, began + std::chrono::duration_cast<steady_clock::duration>(start.job.timeout)) {
     context_.fail = [this](const std::string& reason, const std::string& detail) {
       asio::post(io_, [this, reason, detail] { end("infra", reason, detail); });
@@ -117,7 +119,7 @@ class Leaf {
     names_ = std::move(*names);
     auto taps = network_.tap_egress();
     if (!taps) return taps.error();
-    egress_ = std::make_unique<Egress>(io_, recorder_, std::move(*taps));
+    egress_ = std::make_unique<Egress>(io_, recorder_, std::move(*taps), scenario_);
     egress_->start();
     return links_.open();
   }
@@ -218,12 +220,14 @@ IsolationPlan isolation_of(const LeafStart& start) {
   plan.scenario_folder = start.scenario.folder;
   plan.run_folder = start.run_folder;
   for (const auto& [lane, address] : service_addresses(start.scenario)) plan.hosts.emplace_back(address, lane);
+  for (const auto& [name, address] : scenarios::outside_addresses(start.scenario))
+    plan.hosts.emplace_back(address, name);
   plan.resolver = !scenarios::services_that_ask(start.scenario, start.job.plan).empty();
   for (const auto& service : start.scenario.services) plan.data_folders.push_back(service.name);
   return plan;
 }
 
-int run(const LeafStart& start, steady_clock::time_point began) {
+int run(LeafStart& start, steady_clock::time_point began) {
   if (start.refused) return report(start.job, *start.refused);
   if (auto status = enter_isolation(isolation_of(start)); !status) return report(start.job, status.error());
   auto watch = EventWatch::create(start.job.plan);
@@ -239,14 +243,14 @@ int run(const LeafStart& start, steady_clock::time_point began) {
   if (!network) return report(start.job, network.error());
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));
   // Owned by the process, which ends before it: see Leaf.
-  Leaf::Parts parts{std::move(*network), std::move(*watch), std::move(images)};
+  Leaf::Parts parts{std::move(*network), std::move(*watch), std::move(images), std::move(start.outlet)};
   auto* leaf = new Leaf(start, began, std::move(parts));  // NOLINT(cppcoreguidelines-owning-memory)
   return leaf->run();
 }
 
 }  // namespace
 
-void run_leaf(const LeafStart& start) {
+void run_leaf(LeafStart start) {
   int status = 70;
   try {
     status = run(start, steady_clock::now());

@@ -8,6 +8,7 @@
 #include "node/leaf/client.hpp"
 #include "node/syscalls/address.hpp"
 #include "node/syscalls/dial.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::node {
 
@@ -27,6 +28,9 @@ base::Status Links::open() {
         link.is_datagrams() ? open_datagrams(link, std::move(*sockets)) : open_connections(link, std::move(*sockets));
     if (!opened) return base::Error{opened.error().code, "link " + link.id() + ": " + opened.error().message, {}};
   }
+  for (const auto& way : context_.scenario.ways_out)
+    if (auto opened = open_way_out(way); !opened)
+      return base::Error{opened.error().code, "way out " + way.lane() + ": " + opened.error().message, {}};
   if (!detour_) return base::ok();
   PartitionContext parted{context_.io, context_.sites, context_.activity, links, *detour_, {}, {}, {}};
   for (const auto& link : connections_) parted.connections.push_back(link.get());
@@ -64,6 +68,32 @@ base::Status Links::open_connections(const scenarios::Link& link, std::vector<ba
       [this, to = link.to](int family) { return context_.network.open_socket(to, family); },
       local_endpoints(context_.network.address(link.to), link.number)));
   connections_.back()->start();
+  return base::ok();
+}
+
+/// The proxy of a link, but that the callee's network is the host's.
+base::Status Links::open_way_out(const scenarios::WayOut& way) {
+  const auto inside = scenarios::outside_addresses(context_.scenario);
+  auto listeners = context_.network.listen(way, way.is_name() ? inside.at(way.to) : way.to);
+  if (!listeners) return listeners.error();
+  auto addresses = outlet_.look_up(way.at_host.empty() ? way.to : way.at_host);
+  if (!addresses) return addresses.error();
+  Endpoints upstream;
+  for (const auto& address : *addresses) {
+    boost::system::error_code error;
+    const auto made = boost::asio::ip::make_address(address, error);
+    if (!error) upstream.emplace_back(made, way.at_host.empty() ? way.port : way.at_port);
+  }
+  ProxyContext proxy{context_.io, context_.recorder, context_.sites, context_.activity};
+  proxy.clock = clock_;
+  const auto lane = way.lane();
+  const auto begin = lane.find(" -> ") + 4, colon = lane.rfind(':');
+  const scenarios::Link link{
+      way.from, lane.substr(begin, colon - begin), lane.substr(colon + 1), scenarios::Protocol::tcp, way.port, false};
+  outward_.push_back(std::make_unique<LinkProxy>(
+      std::move(proxy), link, std::move(*listeners), [this](int family) { return outlet_.open_socket(family); },
+      std::move(upstream)));
+  outward_.back()->start();
   return base::ok();
 }
 

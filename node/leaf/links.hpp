@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "node/leaf/context.hpp"
+#include "node/leaf/outlet.hpp"
 #include "node/links/datagram_proxy.hpp"
 #include "node/links/detour.hpp"
 #include "node/links/dials.hpp"
@@ -16,7 +17,9 @@ namespace leafcutter::node {
 
 class Links {
  public:
-  explicit Links(LeafContext& context, Recorder::Clock clock) : context_(context), clock_(std::move(clock)) {}
+  /// `outlet`: of scenarios that let something out.
+  Links(LeafContext& context, Recorder::Clock clock, base::UniqueFd outlet)
+      : context_(context), clock_(std::move(clock)), outlet_(std::move(outlet)) {}
 
   /// Every link listens, in the order of the scenario. Errors: what cannot be opened.
   base::Status open();
@@ -29,15 +32,18 @@ class Links {
 
  private:
   void lead_dials(const scenarios::Link& link, const std::vector<base::UniqueFd>& listeners);
+  base::Status open_way_out(const scenarios::WayOut& way);
   base::Status open_connections(const scenarios::Link& link, std::vector<base::UniqueFd> listeners);
   base::Status open_datagrams(const scenarios::Link& link, std::vector<base::UniqueFd> sockets);
 
   LeafContext& context_;
   Recorder::Clock clock_;
+  Outlet outlet_;
   EngineHost engine_;
   std::unique_ptr<Detour> detour_;
   std::unique_ptr<Dials> dials_;
   std::vector<std::unique_ptr<LinkProxy>> connections_;
+  std::vector<std::unique_ptr<LinkProxy>> outward_;
   std::vector<std::unique_ptr<DatagramProxy>> datagrams_;
   std::unique_ptr<Partitions> partitions_;
 };

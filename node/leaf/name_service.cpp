@@ -8,6 +8,7 @@
 
 #include "node/leaf/isolation.hpp"
 #include "scenarios/dns_lanes.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -52,7 +53,13 @@ base::Expected<resolver::ServerSockets> resolver_sockets(const LeafContext& cont
 base::Expected<std::unique_ptr<NameService>> NameService::start(LeafContext& context) {
   const auto asking = scenarios::services_that_ask(context.scenario, context.job.plan);
   if (asking.empty()) return std::unique_ptr<NameService>();
-  std::unique_ptr<NameService> names(new NameService(context.network.addresses()));
+  std::map<std::string, std::vector<std::string>> known;
+  for (const auto& [name, address] : context.network.addresses()) {
+    known[name] = {address};
+    if (has_ipv6()) known[name].push_back(ipv6_address(address));
+  }
+  for (const auto& [name, address] : scenarios::outside_addresses(context.scenario)) known[name] = {address};
+  std::unique_ptr<NameService> names(new NameService(known));
   for (const auto& service : asking) {
     auto sockets = resolver_sockets(context, service);
     if (!sockets)

@@ -18,7 +18,7 @@ class NameService {
   static base::Expected<std::unique_ptr<NameService>> start(LeafContext& context);
 
  private:
-  explicit NameService(const std::map<std::string, std::string>& addresses) : zone_(addresses) {}
+  explicit NameService(const std::map<std::string, std::vector<std::string>>& addresses) : zone_(addresses) {}
   resolver::Zone zone_;
   std::vector<std::unique_ptr<resolver::Server>> servers_;
 };

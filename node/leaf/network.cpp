@@ -40,11 +40,9 @@ base::Status set_network(const std::string& setting, const char* value) {
   return base::ok();
 }
 
-bool has_six() { return ::access("/proc/sys/net/ipv6", F_OK) == 0; }
-
 base::Status prepare_current(const std::vector<std::string>& addresses) {
   auto all = addresses;
-  if (has_six()) {
+  if (has_ipv6()) {
     for (const auto& address : addresses) all.push_back(ipv6_address(address));
     // No addresses of the link: both ends of a cable would have the same.
     if (auto status = set_network("ipv6/conf/default/addr_gen_mode", "1"); !status) return status;
@@ -57,7 +55,7 @@ base::Status prepare_current(const std::vector<std::string>& addresses) {
 /// Everything arrives here and, where nobody listens, is refused by the kernel, at once however often.
 base::Status refuse_everything() {
   if (auto status = make_all_local("0.0.0.0"); !status) return status;
-  if (auto status = set_network("ipv4/icmp_ratelimit", "0"); !status || !has_six()) return status;
+  if (auto status = set_network("ipv4/icmp_ratelimit", "0"); !status || !has_ipv6()) return status;
   if (auto status = make_all_local("::"); !status) return status;
   return set_network("ipv6/icmp/ratelimit", "0");
 }
@@ -96,6 +94,8 @@ base::Expected<UniqueFd> bound(const std::string& address, std::uint16_t port, i
   int bind_result = -1;
   if (six) {
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    // What a route alone makes local is nobody's address to bind(2), unlike with IPv4.
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof one);
     sockaddr_in6 name{};
     name.sin6_family = AF_INET6;
     name.sin6_port = htons(port);
@@ -160,6 +160,14 @@ std::string where_bound(const std::vector<std::string>& addresses, std::uint16_t
   return addresses.front();
 }
 
+/// Some of what it dials ends beyond its own network.
+bool needs_anteroom(const scenarios::Scenario& scenario, const std::string& lane) {
+  return std::any_of(scenario.links.begin(), scenario.links.end(),
+                     [&](const auto& link) { return link.from == lane; }) ||
+         std::any_of(scenario.ways_out.begin(), scenario.ways_out.end(),
+                     [&](const auto& way) { return way.from == lane && !way.to_loopback(); });
+}
+
 /// Would a service with this port of its own find its loopback address taken by us?
 bool declares(const scenarios::Scenario& scenario, const std::string& lane, std::uint16_t port, bool datagrams) {
   const auto* service = scenario.service(lane);
@@ -185,6 +193,8 @@ base::Status EnterNetwork::status() const {
   return base::ok();
 }
 
+bool has_ipv6() { return ::access("/proc/sys/net/ipv6", F_OK) == 0; }
+
 std::string ipv6_address(const std::string& address) { return "fd77::" + address.substr(address.rfind('.') + 1); }
 
 std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario) {
@@ -208,15 +218,16 @@ base::Expected<Network> Network::create(const scenarios::Scenario& scenario, boo
   network.namespaces_[scenarios::workload_lane] = std::move(*home);
   if (auto status = network.add_outside(); !status) return unavailable(status.error());
   for (const auto& service : scenario.services) {
-    const bool dials = std::any_of(scenario.links.begin(), scenario.links.end(),
-                                   [&](const auto& link) { return link.from == service.name; });
-    if (auto status = network.add_service(service.name, dials); !status) return unavailable(status.error());
+    if (auto status = network.add_service(service.name, needs_anteroom(scenario, service.name)); !status)
+      return unavailable(status.error());
   }
   if (between)
     if (auto status = network.add_between(); !status) return unavailable(status.error());
   if (::setns(home_fd, CLONE_NEWNET) != 0) return unavailable(base::system_error("setns", errno));
-  if (auto status = network.connect(scenarios::workload_lane, home_fd, network.outside_.get(), "from200"); !status)
-    return unavailable(status.error());
+  const bool lets_out = std::any_of(scenario.ways_out.begin(), scenario.ways_out.end(), [](const auto& way) {
+    return way.from == scenarios::workload_lane && !way.to_loopback();
+  });
+  if (auto status = network.add_workload(lets_out); !status) return unavailable(status.error());
   if (auto status = network.await_cables(); !status) return unavailable(status.error());
   return network;
 }
@@ -234,7 +245,7 @@ base::Status Network::add_outside() {
 
 base::Status Network::connect(const std::string& lane, int own, int beyond, const std::string& far_end) {
   const auto& four = address(lane);
-  const auto six = has_six() ? ipv6_address(four) : std::string();
+  const auto six = has_ipv6() ? ipv6_address(four) : std::string();
   if (auto status = add_cable("outward", far_end, beyond); !status) return status;
   if (auto status = add_route("outward", "0.0.0.0", 0, four); !status) return status;
   if (!six.empty())
@@ -268,7 +279,7 @@ base::Expected<std::vector<EgressTap>> Network::tap_egress() const {
     const EnterNetwork there(network, home());
     if (!there.status()) return there.status().error();
     for (const bool six : {false, true}) {
-      if (six && !has_six()) continue;
+      if (six && !has_ipv6()) continue;
       auto socket = tap(six);
       if (!socket) return socket.error();
       taps.push_back({std::move(*socket), lanes});
@@ -295,10 +306,16 @@ base::Status Network::add_service(const std::string& service, bool dials) {
   namespaces_[service] = std::move(*own);
   if (dials) return connect_anteroom(service, own_fd);
   if (auto status = forbid_route("10.77.0.0", 24); !status) return status;  // its peers are there as well
-  if (has_six())
+  if (has_ipv6())
     if (auto status = forbid_route("fd77::", 64); !status) return status;
   const auto& ours = address(service);
   return connect(service, own_fd, outside_.get(), "from" + ours.substr(ours.rfind('.') + 1));
+}
+
+/// Its links listen in its own network, where every service's address is its own.
+base::Status Network::add_workload(bool dials_out) {
+  if (dials_out) return connect_anteroom(scenarios::workload_lane, home());
+  return connect(scenarios::workload_lane, home(), outside_.get(), "from200");
 }
 
 base::Status Network::connect_anteroom(const std::string& service, int own) {
@@ -343,10 +360,11 @@ base::Expected<std::vector<UniqueFd>> Network::listen(const scenarios::Scenario&
   std::vector<UniqueFd> listeners;
   {
     const auto anteroom = anterooms_.find(link.from);
-    const EnterNetwork inside(anteroom == anterooms_.end() ? of(link.from) : anteroom->second.get(), home());
+    const bool at_home = anteroom == anterooms_.end() || link.from == scenarios::workload_lane;
+    const EnterNetwork inside(at_home ? of(link.from) : anteroom->second.get(), home());
     if (auto status = inside.status(); !status) return status.error();
     std::vector<std::string> callee = {address(link.to)};
-    if (has_six()) callee.push_back(ipv6_address(address(link.to)));
+    if (has_ipv6()) callee.push_back(ipv6_address(address(link.to)));
     for (const auto& one : callee) {
       auto own = bound(one, link.number, type);
       if (!own) return own.error();
@@ -359,6 +377,21 @@ base::Expected<std::vector<UniqueFd>> Network::listen(const scenarios::Scenario&
   for (const auto* loopback : {"127.0.0.1", "::1"})
     if (auto extra = bound(loopback, link.number, type))
       listeners.push_back(std::move(*extra));  // else an earlier link has it
+  return listeners;
+}
+
+base::Expected<std::vector<UniqueFd>> Network::listen(const scenarios::WayOut& way, const std::string& to) const {
+  const EnterNetwork inside(way.to_loopback() ? of(way.from) : anterooms_.at(way.from).get(), home());
+  if (auto status = inside.status(); !status) return status.error();
+  std::vector<std::string> addresses = {to};
+  if (way.to == "localhost") addresses = {"127.0.0.1"};
+  if (way.to == "localhost" && has_ipv6()) addresses.emplace_back("::1");
+  std::vector<UniqueFd> listeners;
+  for (const auto& address : addresses) {
+    auto one = bound(address, way.port, SOCK_STREAM);
+    if (!one) return one.error();
+    listeners.push_back(std::move(*one));
+  }
   return listeners;
 }
 

@@ -36,7 +36,10 @@ class EnterNetwork {
 /// "10.77.0.1" for the first service and so on; "10.77.0.200" for the workload.
 std::map<std::string, std::string> service_addresses(const scenarios::Scenario& scenario);
 
-/// The IPv6 address of who has this one: "fd77::2" for "10.77.0.2". Names resolve to the other alone.
+/// Whether this kernel has it.
+bool has_ipv6();
+
+/// The IPv6 address of who has this one: "fd77::2" for "10.77.0.2". Names in hosts files resolve to the other alone.
 std::string ipv6_address(const std::string& address);
 
 /// Where what is sent out of the leaf can be seen: a packet socket that hears nothing else.
@@ -59,6 +62,9 @@ class Network {
   /// "10.77.0.2" of a service, "10.77.0.200" of the workload.
   const std::string& address(const std::string& lane) const { return addresses_.at(lane); }
   const std::map<std::string, std::string>& addresses() const { return addresses_; }
+
+  /// Listeners of a way out: where its caller dials the destination, which has this address in the leaf.
+  base::Expected<std::vector<base::UniqueFd>> listen(const scenarios::WayOut& way, const std::string& to) const;
 
   /// One tap for each family and place where dials are refused.
   base::Expected<std::vector<EgressTap>> tap_egress() const;
@@ -83,6 +89,7 @@ class Network {
 
   base::Status add_between();
   base::Status add_service(const std::string& service, bool dials);
+  base::Status add_workload(bool dials_out);
   base::Status add_outside();
   base::Status connect_anteroom(const std::string& service, int own);
   /// From network `own`, in which the thread is, to `beyond`; what is in no other route goes there.

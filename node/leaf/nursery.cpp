@@ -19,6 +19,7 @@
 #include "base/unique_fd.hpp"
 #include "node/leaf/launcher.hpp"
 #include "node/leaf/leaf.hpp"
+#include "node/leaf/outlet.hpp"
 #include "node/leaf/wire.hpp"
 #include "scenarios/loader.hpp"
 
@@ -157,6 +158,12 @@ class Nursery {
   void launch(const LeafJob& job) {
     const auto scenario = scenarios_.find(job.scenario);
     if (scenario == scenarios_.end()) return exited(job.execution, false, "scenario " + job.scenario + " is not known");
+    UniqueFd outlet;
+    if (!scenario->second.ways_out.empty()) {
+      auto opened = open_outlet();
+      if (!opened) return exited(job.execution, false, opened.error().message);
+      outlet = std::move(*opened);
+    }
     std::array<int, 2> pipe{};
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
       return exited(job.execution, false, base::system_error("pipe for a leaf", errno).message);
@@ -171,13 +178,37 @@ class Nursery {
                             {}};
       pid = clone_process(0);
     }
-    if (pid == 0) child(job, scenario->second, std::move(write_end), refused);
+    if (pid == 0) child(job, scenario->second, std::move(write_end), std::move(outlet), refused);
     if (pid < 0) return exited(job.execution, false, base::system_error("clone of a leaf", errno).message);
     ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
     leaves_[pid] = {job.execution, std::move(read_end), {}};
   }
 
-  [[noreturn]] void child(const LeafJob& job, const scenarios::Scenario& scenario, UniqueFd errors,
+  /// A process beside the leaf, in the host's namespaces; it ends when the leaf's end of the channel is closed.
+  base::Expected<UniqueFd> open_outlet() {
+    auto channel = outlet_channel();
+    if (!channel) return channel.error();
+    const auto pid = clone_process(0);
+    if (pid < 0) return base::system_error("clone for a way out of a leaf", errno);
+    if (pid > 0) return std::move(channel->first);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    channel->first.reset();
+    leave_nursery();
+    run_outlet(std::move(channel->second));
+    ::_exit(0);
+  }
+
+  /// In a process that was cloned: it keeps nothing of the nursery's.
+  void leave_nursery() {
+    for (auto& [pid, leaf] : leaves_) leaf.errors.reset();
+    socket_.reset();
+    signals_.reset();
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  }
+
+  [[noreturn]] void child(const LeafJob& job, const scenarios::Scenario& scenario, UniqueFd errors, UniqueFd outlet,
                           const std::optional<base::Error>& refused) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // The nursery may have died before the line above: then nobody reads our pipe.
@@ -185,13 +216,8 @@ class Nursery {
     if (::poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) != 0) ::_exit(1);
     ::dup2(errors.get(), 2);
     errors.reset();
-    for (auto& [pid, leaf] : leaves_) leaf.errors.reset();
-    socket_.reset();
-    signals_.reset();
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    run_leaf({job, scenario, run_folder_, uid_, gid_, refused});
+    leave_nursery();
+    run_leaf({job, scenario, run_folder_, uid_, gid_, std::move(outlet), refused});
   }
 
   void reap() {

@@ -1,9 +1,6 @@
 #include "node/resolver/zone.hpp"
 
 #include <algorithm>
-
-#include "protocols/dns_reply.hpp"
-
 namespace leafcutter::node::resolver {
 namespace {
 
@@ -14,9 +11,20 @@ constexpr DnsNegative at_once{0, {}};
 constexpr std::uint8_t opcode_query = 0;
 constexpr std::uint8_t bad_version = 1;  ///< BADVERS is 16: the upper bits of the response code
 
-/// "4.3.2.1.in-addr.arpa" of four bytes.
+/// "4.3.2.1.in-addr.arpa" of four bytes; of sixteen, their hexadecimal digits below "ip6.arpa" (RFC 3596).
 DnsName reverse_name(const std::string& bytes) {
   std::string text;
+  if (bytes.size() == 16) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) {
+      const unsigned both = static_cast<unsigned char>(*byte);
+      for (const auto half : {both & 0xfu, both >> 4u}) {
+        text += digits[half];
+        text += '.';
+      }
+    }
+    return *DnsName::from_text(text + "ip6.arpa");
+  }
   for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte)
     text += std::to_string(static_cast<unsigned char>(*byte)) + ".";
   return *DnsName::from_text(text + "in-addr.arpa");
@@ -41,16 +49,17 @@ std::string folded(const DnsName& name) {
 
 }  // namespace
 
-Zone::Zone(const std::map<std::string, std::string>& addresses) {
+Zone::Zone(const std::map<std::string, std::vector<std::string>>& addresses) {
   const auto add = [&](const std::string& text, const std::string& address) {
     const auto name = DnsName::from_text(text);
     const auto bytes = parse_dns_address(address);
-    if (!name || !bytes || bytes->bytes.size() != 4) return;
-    addresses_[folded(*name)] = bytes->bytes;
+    if (!name || !bytes) return;
+    addresses_[folded(*name)].push_back(*bytes);
     names_.emplace(folded(reverse_name(bytes->bytes)), *name);
   };
-  for (const auto& [name, address] : addresses) add(name, address);
-  add("localhost", "127.0.0.1");
+  for (const auto& [name, all] : addresses)
+    for (const auto& address : all) add(name, address);
+  for (const auto* address : {"127.0.0.1", "::1"}) add("localhost", address);
 }
 
 std::optional<DnsMessage> Zone::answer(const DnsMessage& query) const {
@@ -77,7 +86,7 @@ DnsMessage Zone::known(const DnsMessage& query) const {
   const auto name = folded(question.name);
   base::Expected<DnsMessage> reply = dns_negative(query, dns_rcode::name_error, at_once);
   if (const auto found = addresses_.find(name); found != addresses_.end()) {
-    reply = dns_addresses(query, {{found->second}}, 0, at_once);
+    reply = dns_addresses(query, found->second, 0, at_once);
   } else if (const auto reverse = names_.find(name); reverse != names_.end()) {
     const bool wanted = question.type == dns_type::ptr || question.type == dns_type::any;
     reply = wanted ? dns_failure(query, dns_rcode::no_error) : dns_negative(query, dns_rcode::no_error, at_once);

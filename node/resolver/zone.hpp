@@ -6,24 +6,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocols/dns.hpp"
+#include "protocols/dns_reply.hpp"
 
 namespace leafcutter::node::resolver {
 
 class Zone {
  public:
-  /// Names and IPv4 addresses. What is no name or no address cannot be asked for, and is left out.
-  explicit Zone(const std::map<std::string, std::string>& addresses);
+  /// Names and their addresses, of IPv4 and IPv6. What is no name or no address cannot be asked for, and is left out.
+  explicit Zone(const std::map<std::string, std::vector<std::string>>& addresses);
 
-  /// A, AAAA (there are none) and ANY of the names, PTR of the addresses and of localhost, with a TTL of 0: each lookup
+  /// A, AAAA and ANY of the names, PTR of the addresses and of localhost, with a TTL of 0: each lookup
   /// asks. Any other name does not exist. Nothing when the message is an answer itself.
   std::optional<protocols::DnsMessage> answer(const protocols::DnsMessage& query) const;
 
  private:
   protocols::DnsMessage known(const protocols::DnsMessage& query) const;
-  std::map<std::string, std::string> addresses_;     ///< wire form of the name in lower case -> 4 bytes, or 16 as well
-  std::map<std::string, protocols::DnsName> names_;  ///< wire form of the reverse name -> name
+  std::map<std::string, std::vector<protocols::DnsAddress>> addresses_;  ///< by the name's wire form in lower case
+  std::map<std::string, protocols::DnsName> names_;                      ///< wire form of the reverse name -> name
 };
 
 /// FORMERR to what could not be read, if its header could.

@@ -36,6 +36,7 @@ struct Scope {
 
 void load_services(Loading& loading);  ///< also sorts them by `needs` and applies the variant
 void load_links(Loading& loading);
+void load_egress(Loading& loading);  ///< after the links
 void load_workload(Loading& loading);
 void load_properties(Loading& loading);
 void load_explore(Loading& loading);

@@ -119,6 +119,16 @@ TEST(Pipe, GetsPlainLines) {
   EXPECT_THAT(outcome.err, HasSubstr("leaves"));
 }
 
+TEST(Plan, SaysWhatItsLeavesDependOnOutside) {
+  const Folder folder;
+  folder.write("s.yaml",
+               "leafcutter: 1\nname: out\nservices:\n  shop: { run: [/bin/true] }\n"
+               "egress:\n  - { from: shop, to: localhost, port: 6379 }\nworkload:\n  - settle: {}\n");
+  const auto outcome = leafcutter({"plan", folder / "s.yaml"}, folder.path());
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("leaves depend on what is outside of them\n│  ├─ shop -> localhost:6379\n"));
+}
+
 TEST(Plan, ShowsTheSpaceWithoutRunningIt) {
   const Folder folder;
   const auto outcome = leafcutter({"plan", (build_folder() / "library/outbox").string()}, folder.path());

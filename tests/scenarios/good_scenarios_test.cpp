@@ -8,6 +8,7 @@
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/predicate.hpp"
+#include "scenarios/ways_out.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
@@ -198,6 +199,18 @@ TEST(Everything, Services) {
   EXPECT_THAT(link_ids(scenario),
               ElementsAre("front_end -> store:main", "front_end -> store:admin", "front_end -> cache",
                           "workload -> front_end", "workload -> cache", "workload -> store:admin"));
+}
+
+TEST(Everything, Egress) {
+  const auto result = load("everything.yaml");
+  std::vector<std::string> ways;
+  for (const auto& way : result.scenario->ways_out) ways.push_back(way_out_text(way));
+  EXPECT_THAT(ways, ElementsAre("worker -> api.example.org:443", "worker -> [2001:db8::7]:53 (at [::1]:5353)",
+                                "workload -> [2001:db8::7]:53 (at [::1]:5353)",
+                                "cache -> localhost:5432 (at db.example.org:5432)"));
+  EXPECT_EQ(outside_addresses(*result.scenario),
+            (std::map<std::string, std::string>{{"api.example.org", "10.77.1.1"}}));
+  EXPECT_EQ(outside_text(*load("outbox.yaml").scenario), "");
 }
 
 TEST(Everything, Workload) {

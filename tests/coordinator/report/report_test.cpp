@@ -151,6 +151,18 @@ TEST(Terminal, ColourAddsNothingButColour) {
   EXPECT_EQ(coloured, terminal_report(sample_report(), false));
 }
 
+TEST(Report, SaysWhatTheLeavesDependOnOutsideOfThemselves) {
+  auto report = sample_report();
+  EXPECT_EQ(terminal_report(report, false).find("Outside"), std::string::npos);
+  EXPECT_TRUE(json_report(report)["egress"].empty());
+  report.scenario.ways_out = {{"shop", "api.example.org", 443, "127.0.0.1", 8443, {}}};
+  const std::string way = "shop -> api.example.org:443 (at 127.0.0.1:8443)";
+  const auto text = terminal_report(report, false);
+  EXPECT_NE(text.find("\nOutside   leaves depend on what is outside of them: " + way), std::string::npos) << text;
+  EXPECT_EQ(json_report(report)["egress"], Value::array({way}));
+  EXPECT_NE(html_report(report, sample_traces()).find("shop -&gt; api.example.org:443"), std::string::npos);
+}
+
 TEST(Terminal, AllHeldIsShort) {
   auto report = with_results({leaf_result(0, 0, Reason::held)});
   const auto text = terminal_report(report, false);

@@ -75,7 +75,8 @@ class DnsInALeaf : public ::testing::Test {
     return counted;
   }
 
-  static constexpr const char* right = R"({"addresses":["10.77.0.1"],"error":""})";
+  static constexpr const char* right = R"({"addresses":["fd77::1","10.77.0.1"],"error":""})";
+  static constexpr const char* right_of_hosts = R"({"addresses":["10.77.0.1"],"error":""})";
   static constexpr const char* no_name = R"({"addresses":[],"error":"EAI_NONAME"})";
   static constexpr const char* again = R"({"addresses":[],"error":"EAI_AGAIN"})";
 
@@ -90,9 +91,10 @@ TEST_F(DnsInALeaf, WithoutAFaultItIsAnsweredAndItsSitesAreSeen) {
   EXPECT_EQ(told(ran, 1), right);
   EXPECT_EQ(told(ran, 2), no_name);
   EXPECT_THAT(told(ran, 3), HasSubstr("127.0.0.1"));
-  EXPECT_EQ(told(ran, 4), right) << "by its hosts file";
+  EXPECT_EQ(told(ran, 4), right_of_hosts) << "by its hosts file";
   auto counted = sites(ran);
   EXPECT_EQ(counted["shop -> dns broker A"], 2);
+  EXPECT_EQ(counted["shop -> dns broker AAAA"], 2);
   EXPECT_EQ(counted["shop -> dns nobody.example A"], 1);
   for (const auto& [site, count] : counted) {
     EXPECT_EQ(site.rfind("shop -> dns ", 0), 0u) << site;
@@ -106,7 +108,7 @@ TEST_F(DnsInALeaf, AFailureOfTheResolverIsFeltByOneLookupAlone) {
   EXPECT_EQ(told(ran, 0), right);
   EXPECT_EQ(told(ran, 1), again);
   EXPECT_EQ(told(ran, 2), no_name);
-  EXPECT_EQ(told(ran, 4), right);
+  EXPECT_EQ(told(ran, 4), right_of_hosts);
   const auto fired = ran.of("fault.fired", "shop -> dns");
   ASSERT_EQ(fired.size(), 2u);
   EXPECT_EQ(fired[0].attrs["evidence"]["rcode"], "SERVFAIL");
@@ -120,23 +122,35 @@ TEST_F(DnsInALeaf, ANameThatDoesNotExistForOnce) {
   EXPECT_EQ(told(ran, 1), right);
 }
 
+TEST_F(DnsInALeaf, AFaultOfOneTypeLeavesTheOther) {
+  const auto ran = run({at("dns-empty-answer", "broker AAAA", 1), at("dns-empty-answer", "broker A", 2)});
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(told(ran, 0), R"({"addresses":["10.77.0.1"],"error":""})");
+  EXPECT_EQ(told(ran, 1), R"({"addresses":["fd77::1"],"error":""})");
+  const auto fired = ran.of("fault.fired", "shop -> dns");
+  ASSERT_EQ(fired.size(), 2u);
+  EXPECT_EQ(fired[0].attrs["evidence"]["type"], "AAAA");
+  EXPECT_EQ(fired[1].attrs["evidence"]["type"], "A");
+}
+
 TEST_F(DnsInALeaf, SilenceIsWaitedForAndThenGivenUp) {
-  const auto ran = run({at("dns-timeout", "broker A")});
+  const auto ran = run({at("dns-timeout", "broker A"), at("dns-timeout", "broker AAAA")});
   SCOPED_TRACE(ran.text());
   EXPECT_EQ(told(ran, 0), again);
   EXPECT_EQ(told(ran, 1), right);
   const auto connects = ran.of("connect", "workload -> shop"), replies = ran.of("reply");
   ASSERT_GE(connects.size(), 2u);
   EXPECT_GE(replies.at(0).at - connects[0].at, milliseconds(990));
-  EXPECT_EQ(ran.of("fault.fired").size(), 1u) << "the twin: the second lookup is answered";
+  EXPECT_EQ(ran.of("fault.fired").size(), 2u) << "the twin: the second lookup is answered";
 }
 
 TEST_F(DnsInALeaf, AWrongAddressIsBelieved) {
-  const auto ran = run({at("dns-random-address", "broker A")});
+  const auto ran = run({at("dns-random-address", "broker A"), at("dns-empty-answer", "broker AAAA")});
   SCOPED_TRACE(ran.text());
   const auto fired = ran.of("fault.fired", "shop -> dns");
-  ASSERT_EQ(fired.size(), 1u);
-  const auto address = fired[0].attrs["evidence"]["address"].get<std::string>();
+  ASSERT_EQ(fired.size(), 2u);
+  const auto address =
+      fired[fired[0].attrs["kind"] == "dns-random-address" ? 0 : 1].attrs["evidence"]["address"].get<std::string>();
   EXPECT_EQ(address.rfind("198.1", 0), 0u) << address;
   EXPECT_EQ(told(ran, 0), R"({"addresses":[")" + address + R"("],"error":""})");
   EXPECT_EQ(told(ran, 1), right);
@@ -163,7 +177,7 @@ TEST_F(DnsInALeaf, AScenarioThatExploresNoneHasNoResolverAndNoSuchSites) {
   nest_.give(looking_up);
   const auto ran = nest_.run();
   SCOPED_TRACE(ran.text());
-  EXPECT_EQ(told(ran, 0), right);
+  EXPECT_EQ(told(ran, 0), right_of_hosts);
   EXPECT_TRUE(sites(ran).empty());
 }
 

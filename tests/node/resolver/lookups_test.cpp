@@ -59,7 +59,7 @@ class LookupsTest : public testing::Test {
   std::vector<Event> events_;
   Recorder recorder_{[] { return std::chrono::nanoseconds(0); },
                      [this](Event event) { events_.push_back(std::move(event)); }};
-  Zone zone_{{{"broker", "10.77.0.1"}, {"shop", "10.77.0.2"}}};
+  Zone zone_{{{"broker", {"10.77.0.1"}}, {"shop", {"10.77.0.2"}}}};
   std::optional<SiteBook> book_;
   std::optional<Lookups> lookups_;
   Answer last_;

@@ -80,7 +80,7 @@ class Running {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> stay_ = boost::asio::make_work_guard(io_);
   Activity activity_;
   Recorder recorder_{[] { return std::chrono::nanoseconds(0); }, [](Event) {}};
-  Zone zone_{{{"broker", "10.77.0.1"}}};
+  Zone zone_{{{"broker", {"10.77.0.1"}}}};
   std::optional<SiteBook> book_;
   std::optional<Server> server_;
   std::thread thread_;

@@ -20,7 +20,7 @@ DnsMessage question(const std::string& name, std::uint16_t type, bool edns = tru
 }
 
 const Zone& zone() {
-  static const Zone known({{"broker", "10.77.0.1"}, {"shop", "10.77.0.2"}});
+  static const Zone known({{"broker", {"10.77.0.1", "fd77::1"}}, {"shop", {"10.77.0.2"}}});
   return known;
 }
 
@@ -47,16 +47,29 @@ TEST(Zone, KnowsServicesByNameInAnyCase) {
   EXPECT_FALSE(edns_of(answer(question("broker", dns_type::a, false)))->has_value());
 }
 
+TEST(Zone, KnowsAddressesOfBothKinds) {
+  const auto made = answer(question("broker", dns_type::aaaa));
+  ASSERT_EQ(made.answers.size(), 1u);
+  EXPECT_EQ(made.answers[0].type, dns_type::aaaa);
+  EXPECT_EQ(to_text(DnsAddress{made.answers[0].data}), "fd77::1");
+  EXPECT_EQ(answer(question("localhost", dns_type::aaaa)).answers.size(), 1u);
+  const auto back =
+      answer(question("1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.7.7.d.f.ip6.arpa", dns_type::ptr));
+  ASSERT_EQ(back.answers.size(), 1u);
+  EXPECT_EQ(back.answers[0].data, DnsName::from_text("broker")->wire());
+}
+
 TEST(Zone, HasNoOtherRecordsOfThemAndSaysHowLongThatMayBeKept) {
-  for (const auto type : {dns_type::aaaa, dns_type::mx}) {
-    const auto made = answer(question("broker", type));
+  for (const auto& [name, type] : {std::pair{"shop", dns_type::aaaa}, {"broker", dns_type::mx}}) {
+    const auto made = answer(question(name, type));
     EXPECT_EQ(made.rcode, dns_rcode::no_error);
     EXPECT_TRUE(made.answers.empty());
     ASSERT_EQ(made.authorities.size(), 1u);
     EXPECT_EQ(made.authorities[0].type, dns_type::soa);
     EXPECT_EQ(made.authorities[0].ttl, 0u);
   }
-  EXPECT_EQ(answer(question("broker", dns_type::any)).answers.size(), 1u);
+  EXPECT_EQ(answer(question("shop", dns_type::any)).answers.size(), 1u);
+  EXPECT_EQ(answer(question("broker", dns_type::any)).answers.size(), 2u);
 }
 
 TEST(Zone, NoOtherNameExists) {
