@@ -33,6 +33,8 @@ struct LeafContext {
   std::uint64_t log_lines_dropped = 0;
   /// Ends the leaf as INFRA: a reason's name and what was found. From any thread; the first one counts.
   std::function<void(const std::string& reason, const std::string& detail)> fail;
+  /// What is on its way on links and has not arrived, because faults hold it back for a time.
+  std::function<std::vector<std::string>()> on_its_way;
   /// Begins a partition of the plan's, which says in its evidence when; in force when it returns. Not on `io`'s thread.
   std::function<void(const SiteBook::Strike& strike, const Value& when)> part;
 };

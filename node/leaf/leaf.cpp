@@ -66,6 +66,7 @@ class Leaf {
                  .fault_fired = fault_fired_,
                  .image_folder = images_.get(),
                  .fail = {},
+                 .on_its_way = {},
                  .part = {}},
         services_(context_),
         links_(context_, clock_, std::move(parts.outlet)),
@@ -73,6 +74,7 @@ class Leaf {
     context_.fail = [this](const std::string& reason, const std::string& detail) {
       asio::post(io_, [this, reason, detail] { end("infra", reason, detail); });
     };
+    context_.on_its_way = [this] { return links_.holding(); };
     context_.part = [this](const SiteBook::Strike& strike, const Value& when) { links_.part(strike, when); };
   }
 

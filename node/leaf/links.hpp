@@ -27,6 +27,9 @@ class Links {
   /// Begins a partition; from any thread but the event loop's. In force when it returns.
   void part(const SiteBook::Strike& strike, const Value& when) { partitions_->begin(strike, when); }
 
+  /// Links and connections whose bytes are held back for a time and will still arrive. From any thread.
+  std::vector<std::string> holding() { return engine_.holding(); }
+
   /// What the engine has seen up to now is in the trace when it returns, and nothing comes after it.
   void finish() { engine_.stop(); }
 

@@ -16,6 +16,10 @@ bool Quiescence::wait(std::chrono::nanoseconds quiet, std::chrono::nanoseconds w
   const auto is_busy = [&] {
     busy = context_.activity.busy();
     for (const auto& name : services_.moving()) busy.push_back("start " + name);
+    for (const auto& link : context_.on_its_way()) {
+      busy.push_back("bytes on their way on " + link);
+      context_.activity.touch();  // and when they have arrived, whoever they are for has the whole time to act
+    }
     return !busy.empty();
   };
   QuietWait wait(quiet, within, silence());

@@ -4,6 +4,7 @@
 
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <utility>
 
 #include "node/links/detour.hpp"
 #include "node/links/sockets.hpp"
@@ -278,11 +279,12 @@ bool Connection::swallow(Direction& direction) {
 
 void Connection::begin_delay(Direction& direction) {
   direction.delay_begun = direction.delayed = true;
+  context_->proxy.activity.begin(on_its_way());
   direction.first_bytes = Clock::now();
   direction.timer.expires_at(direction.first_bytes + strikes_.delay());
   direction.timer.async_wait([self = shared_from_this(), &direction](const boost::system::error_code& cancelled) {
     if (cancelled || self->phase_ == Phase::over) return;
-    direction.delayed = false;
+    self->end_delay(direction);
     const std::chrono::duration<double, std::milli> actual = Clock::now() - direction.first_bytes;
     for (const auto& delay : self->strikes_.delays) {
       const std::chrono::duration<double, std::milli> scheduled = delay.length;
@@ -292,6 +294,16 @@ void Connection::begin_delay(Direction& direction) {
     }
     self->pump(direction);
   });
+}
+
+void Connection::end_delay(Direction& direction) {
+  if (!std::exchange(direction.delayed, false)) return;
+  context_->proxy.activity.touch();  // whoever they are for has the whole time to act
+  context_->proxy.activity.end(on_its_way());
+}
+
+std::string Connection::on_its_way() const {
+  return "bytes on their way on " + context_->id + " #" + std::to_string(number_);
 }
 
 /// After a pump: waits for what the direction needs next, or ends what has come to its end.

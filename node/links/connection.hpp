@@ -74,6 +74,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void arrived(Direction& direction, std::size_t bytes);
   void ended(Direction& direction);
   void begin_delay(Direction& direction);
+  void end_delay(Direction& direction);
+  std::string on_its_way() const;
   void settle(Direction& direction);
   void await_readable(Direction& direction);
   void await_writable(Direction& direction);

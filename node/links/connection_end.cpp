@@ -134,6 +134,7 @@ void Connection::end(const std::string& cause) {
   phase_ = Phase::over;
   cause_ = cause;
   caller_left();
+  for (auto* direction : {&up_, &down_}) end_delay(*direction);
   if (tap_) tap_->connection_ended(outcome_for(cause));
   // A caller whose connection fails must not take it for an orderly end; the same holds for a callee whose caller
   // vanished.
@@ -170,6 +171,7 @@ void Connection::stop() {
   phase_ = Phase::over;
   end_detour();
   caller_left();
+  for (auto* direction : {&up_, &down_}) end_delay(*direction);
   if (tap_) tap_->abandon();
   boost::system::error_code ignored;
   caller_.close(ignored);

@@ -1,8 +1,19 @@
 #include "node/links/engine_host.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace leafcutter::node {
+namespace {
+
+bool takes_time(const proxy::Fault& fault) {
+  return std::holds_alternative<proxy::Latency>(fault.effect) || std::holds_alternative<proxy::Jitter>(fault.effect) ||
+         std::holds_alternative<proxy::Bandwidth>(fault.effect) || std::holds_alternative<proxy::Slice>(fault.effect) ||
+         std::holds_alternative<proxy::Reorder>(fault.effect);
+}
+
+}  // namespace
 
 base::Status EngineHost::add(proxy::LinkConfig config, Hear hear) {
   {
@@ -23,11 +34,13 @@ base::Status EngineHost::add(proxy::LinkConfig config, Hear hear) {
     const std::lock_guard lock(mutex_);
     if (!hears_.emplace(name, std::move(hear)).second)
       return base::Error{base::ErrorCode::conflict, "the engine has a link \"" + name + "\" already", {}};
+    if (std::any_of(config.faults.faults.begin(), config.faults.faults.end(), takes_time)) slow_.insert(name);
   }
   const auto added = engine_->add_link(std::move(config));
   if (added) return base::ok();
   const std::lock_guard lock(mutex_);
   hears_.erase(name);
+  slow_.erase(name);
   return added.error();
 }
 
@@ -35,6 +48,26 @@ void EngineHost::remove(const std::string& name) {
   if (engine_) static_cast<void>(engine_->remove_link(name));
   const std::lock_guard lock(mutex_);
   hears_.erase(name);
+  slow_.erase(name);
+}
+
+std::vector<std::string> EngineHost::holding() {
+  proxy::Engine* engine = nullptr;
+  {
+    const std::lock_guard lock(starting_);
+    if (!stopped_) engine = engine_.get();
+  }
+  std::vector<std::string> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    asked.assign(slow_.begin(), slow_.end());
+  }
+  if (engine == nullptr) return {};
+  std::erase_if(asked, [&](const std::string& name) {
+    const auto stats = engine->stats(name);
+    return !stats || stats->held_bytes == 0;
+  });
+  return asked;
 }
 
 base::Status EngineHost::set_faults(std::map<std::string, proxy::FaultSet> sets) {

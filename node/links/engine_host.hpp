@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "node/proxy/engine.hpp"
@@ -29,15 +31,20 @@ class EngineHost {
   void remove(const std::string& name);
   base::Status set_faults(std::map<std::string, proxy::FaultSet> sets);
 
+  /// Links where faults that take time (latency, jitter, bandwidth, slices, reordering) hold bytes back just now: they
+  /// will still arrive, and nothing else shows it.
+  std::vector<std::string> holding();
+
   /// Ends every link; no event comes after it.
   void stop();
 
  private:
   void heard(const proxy::Event& event);
 
-  std::mutex mutex_;  ///< of `hears_`
+  std::mutex mutex_;  ///< of `hears_` and `slow_`
   std::map<std::string, Hear, std::less<>> hears_;
-  std::mutex starting_;
+  std::set<std::string, std::less<>> slow_;  ///< links with faults that take time
+  std::mutex starting_;                      ///< of `engine_` being made, and of `stopped_`
   std::unique_ptr<proxy::Engine> engine_;
   bool stopped_ = false;
 };
