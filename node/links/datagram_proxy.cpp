@@ -14,9 +14,6 @@ namespace {
 
 namespace events = scenarios::events;
 
-/// The engine asks for an address; the socket that it is given knows a better one.
-constexpr const char* some_address = "127.0.0.1:1";
-
 /// What gets through has been seen by the one that it reaches, and shows that the link is not quiet.
 class DatagramTap final : public proxy::StreamOrDatagramFilter {
  public:
@@ -161,7 +158,6 @@ base::Expected<std::unique_ptr<DatagramProxy>> DatagramProxy::start(DatagramCont
   config.name = state->lane;
   config.transport = proxy::Transport::udp;
   config.listeners = std::move(sockets);
-  config.upstream = some_address;
   config.open_socket = [dial = std::move(dial)](int, int) { return dial(); };
   config.faults = state->set();
   auto added = context.engine.add(std::move(config), [state](const proxy::Event& event) { state->heard(event); });

@@ -17,9 +17,6 @@ namespace {
 
 using base::UniqueFd;
 
-/// A connection in which the callee is there already needs an address that the engine can read, and no more.
-constexpr const char* placeholder = "127.0.0.1:1";
-
 /// Links of the engine, and their descriptors, that are kept after their connection's end.
 constexpr std::size_t most_retired = 128;
 
@@ -125,10 +122,9 @@ base::Expected<UniqueFd> Detour::lead(Passage passage) {
   if (!ends) return ends.error();
   config.listeners.push_back(std::move(ends->listener));
   if (passage.callee) {
-    config.upstream = placeholder;
     config.open_socket = hands_over(std::move(passage.callee));
   } else {
-    config.upstream = passage.endpoints.empty() ? placeholder : passage.endpoints.front();
+    if (!passage.endpoints.empty()) config.upstream = passage.endpoints.front();
     if (passage.endpoints.size() > 1)
       config.further_upstreams = {passage.endpoints.begin() + 1, passage.endpoints.end()};
     config.open_socket = std::move(passage.open_far);

@@ -120,7 +120,11 @@ class Partitions::Active : public std::enable_shared_from_this<Active> {
   void met(const std::string& lane, const proxy::Event& event) {
     bytes_ += event.bytes;
     ++strikes_;
-    fire({{"met", "bytes"}, {"link", lane}, {"conn", event.connection}, {"bytes", event.bytes}});
+    fire({{"met", "bytes"},
+          {"link", lane},
+          {"conn", event.connection},
+          {"direction", event.direction == proxy::Direction::to_upstream ? "to-service" : "to-caller"},
+          {"bytes", event.bytes}});
   }
 
   void fire(Value first) {

@@ -80,6 +80,11 @@ void DatagramSession::open_upstream(const Resolver::Addresses& addresses) {
     fd.reset(::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) error = std::string("socket: ") + std::strerror(errno);
   }
+  if (fd && link_.shared().upstream_text.empty() && !has_peer(fd.get())) {
+    error = "there is no upstream, and the embedder's socket is not connected";
+    errno = ENOTCONN;
+    fd.reset();
+  }
   if (fd && !has_peer(fd.get()) && ::connect(fd.get(), address.get(), address.length) != 0) {
     error = "connect to " + address.text() + ": " + std::strerror(errno);
     fd.reset();

@@ -11,6 +11,9 @@
 namespace leafcutter::node::proxy {
 namespace {
 
+/// In the place of an upstream that nobody dials: the embedder's sockets have their peers.
+constexpr const char* nowhere = "0.0.0.0:0";
+
 constexpr unsigned most_threads = 64;
 
 /// Waits until all of a number of things have happened.
@@ -184,9 +187,13 @@ base::Expected<std::shared_ptr<Link>> Engine::State::make_link(LinkConfig& confi
   link->open_socket = std::move(config.open_socket);
   link->limits = config.limits;
   link->enabled = config.enabled;
-  const auto upstream = parse_host_port(config.upstream, "upstream");
+  const bool connected = config.upstream.empty() && link->open_socket;
+  if (connected && !config.further_upstreams.empty())
+    return base::Error{base::ErrorCode::bad_input, "further_upstreams: there is no upstream before them"};
+  const auto upstream = parse_host_port(connected ? nowhere : config.upstream, "upstream");
   if (!upstream) return upstream.error();
-  if (upstream->port == 0) return base::Error{base::ErrorCode::bad_input, "upstream: port 0; 1 to 65535 would do"};
+  if (upstream->port == 0 && !connected)
+    return base::Error{base::ErrorCode::bad_input, "upstream: port 0; 1 to 65535 would do"};
   link->upstream = *upstream;
   link->upstream_addresses = literal_address(*upstream);
   for (const auto& text : config.further_upstreams) {

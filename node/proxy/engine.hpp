@@ -41,7 +41,8 @@ struct LinkConfig {
   std::string listen = {};
   /// Sockets that are already bound (TCP: and listening), instead of `listen`.
   std::vector<base::UniqueFd> listeners = {};
-  /// "host:port", an address or a name; a name is resolved for new connections, and all its addresses are tried.
+  /// "host:port", an address or a name; a name is resolved for new connections, and all its addresses are tried. Empty:
+  /// `open_socket` gives sockets that are connected.
   std::string upstream = {};
   /// Address literals, TCP: tried in order after those of `upstream`.
   std::vector<std::string> further_upstreams = {};

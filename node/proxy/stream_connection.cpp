@@ -10,6 +10,12 @@
 namespace leafcutter::node::proxy {
 namespace {
 
+bool has_stream_peer(int fd) {
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  return ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+}
+
 constexpr std::uint32_t everything = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 /// The time after which a fault of the whole connection strikes, or nothing for other faults.
@@ -212,6 +218,10 @@ bool StreamConnection::try_address(const SocketAddress& address) {
     if (!fd) connect_error_ = std::string("socket: ") + std::strerror(error);
   }
   if (!fd) return false;
+  if (shared().upstream_text.empty() && !has_stream_peer(fd.get())) {
+    connect_error_ = "there is no upstream, and the embedder's socket is not connected";
+    return false;
+  }
   send_at_once(fd.get());
   if (::connect(fd.get(), address.get(), address.length) != 0 && errno != EINPROGRESS && errno != EISCONN) {
     connect_cause_ = connect_cause(errno);

@@ -99,6 +99,20 @@ TEST(Datagrams, OneIsLostInTheSessionThatThePlanNames) {
   EXPECT_EQ(ran.of("fault.undone").size(), 1u);
 }
 
+TEST(Datagrams, WhatTheirCallerDoesAfterAFaultCameAfterIt) {
+  Nest nest;
+  const auto ran =
+      ask_names(nest, {struck_session("lose-datagram", {{"nth", 2}, {"flow", "to-caller"}})}, "0.0.0.0", "names", 2, 3);
+  SCOPED_TRACE(ran.text());
+  EXPECT_EQ(answer_of(ran), (Value{{"AXYZ", "CXYZ"}, whole}));
+  const auto fired = ran.of("fault.fired", "workload -> names");
+  ASSERT_EQ(fired.size(), 1u);
+  ASSERT_EQ(ran.of("step").size(), 1u);
+  const auto& clock = ran.of("step")[0].clock;
+  ASSERT_TRUE(clock.contains("workload -> names"));
+  EXPECT_GE(clock.at("workload -> names"), fired[0].seq);
+}
+
 TEST(Datagrams, InASessionThatNeverComesAreNotTouched) {
   Nest nest;
   const auto ran = ask_names(nest, {struck_session("lose-datagram", Value::object(), 3)});
@@ -150,15 +164,77 @@ TEST(Datagrams, AreLostAlikeTwice) {
   EXPECT_NE(heard[0], (Value{whole, whole}));
 }
 
+/// Two sessions: three datagrams, and what comes back within a moment; then questions until one is answered, and three
+/// datagrams with their answers.
+constexpr const char* parted_program = R"(
+import json, select, socket
+def session():
+  s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+  s.connect(("names", 5300))
+  return s
+def say(s):
+  for i in range(3): s.send(b"abc"[i:i+1] + b"xyz")
+def hear(s, within): return s.recv(2000).decode() if select.select([s], [], [], within)[0] else None
+first = session()
+say(first)
+heard = hear(first, 0.3)
+second = session()
+second.send(b"?")
+while hear(second, 0.05) is None: second.send(b"?")
+say(second)
+answers = []
+while len(answers) < 3:
+  one = hear(second, 5)
+  if one is None: break
+  if one != "?": answers.append(one)
+print(json.dumps([heard, answers]))
+)";
+
+/// The partition of the workload from names begins before the step and ends when the second session begins.
+Ran ask_parted(Nest& nest, const std::string& flow) {
+  nest.write("bin/names.py", names_program);
+  nest.write("bin/parted.py", parted_program);
+  std::string text = datagram_services;
+  text.replace(text.find("ADDRESS"), 7, "0.0.0.0");
+  text.replace(text.find("[python3, bin/ask.py"), text.find(", expect: { exit") - text.find("[python3, bin/ask.py"),
+               "[python3, bin/parted.py], within: 20s");
+  nest.give(text);
+  scenarios::Plan plan;
+  plan.faults.push_back({"partition",
+                         {"workload", "step", "ask"},
+                         1,
+                         {{"for", "20s"},
+                          {"until", "connect to=names conn=2"},
+                          {"between", {"workload"}},
+                          {"and", {"names"}},
+                          {"flow", flow}}});
+  return nest.run(plan);
+}
+
 TEST(Datagrams, AreLostInAPartition) {
   Nest nest;
-  scenarios::Fault fault{
-      "partition", {"workload", "step", "ask"}, 1, {{"for", "200ms"}, {"between", {"workload"}}, {"and", {"names"}}}};
-  const auto ran = ask_names(nest, {fault}, "0.0.0.0", "names", 0, 3);
+  const auto ran = ask_parted(nest, "both");
   SCOPED_TRACE(ran.text());
-  EXPECT_EQ(answer_of(ran), (Value{Value::array(), whole}));
+  EXPECT_EQ(answer_of(ran), (Value{nullptr, whole}));
   EXPECT_EQ(ran.of("fault.fired", "workload").size(), 1u);
   EXPECT_EQ(ran.of("fault.undone", "workload").size(), 1u);
+}
+
+TEST(Datagrams, GetThroughOneWayInAPartitionOfTheOther) {
+  Nest nest;
+  for (const bool to_service : {true, false}) {
+    const auto ran = ask_parted(nest, to_service ? "to-second" : "to-first");
+    SCOPED_TRACE(ran.text());
+    EXPECT_EQ(answer_of(ran), (Value{nullptr, whole}));
+    ASSERT_EQ(ran.of("fault.fired", "workload").size(), 1u);
+    EXPECT_EQ(ran.of("fault.fired")[0].attrs["evidence"]["first"]["direction"],
+              to_service ? "to-service" : "to-caller");
+    auto closed = ran.of("close", "workload -> names");
+    std::erase_if(closed, [](const Event& event) { return event.attrs["conn"] != 1; });
+    ASSERT_EQ(closed.size(), 1u);
+    EXPECT_EQ(closed[0].attrs["up_bytes"], to_service ? 0 : 12) << "what the service was brought";
+    EXPECT_EQ(closed[0].attrs["down_bytes"], 0);
+  }
 }
 
 }  // namespace

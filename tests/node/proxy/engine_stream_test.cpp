@@ -1,4 +1,5 @@
 // The engine carrying TCP without faults, and what it says of it.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -320,6 +321,36 @@ TEST(EngineStream, ARemovedLinkIsGone) {
   EXPECT_EQ(Peer::try_dial(address, none), ECONNREFUSED);
   EXPECT_FALSE(rig.engine->stats("l"));
   EXPECT_EQ(rig.await(EventKind::closed, 1)[0].cause, Cause::removed);
+}
+
+TEST(EngineStream, WithoutAnUpstreamTheEmbeddersSocketsAreConnected) {
+  Rig rig;
+  Upstream upstream(echo);
+  std::atomic<bool> connected{true};
+  LinkConfig config;
+  config.name = "l";
+  config.listen = "127.0.0.1:0";
+  config.open_socket = [&](int family, int type) -> base::Expected<base::UniqueFd> {
+    base::UniqueFd fd(::socket(family, type | SOCK_CLOEXEC, 0));
+    const auto to = resolve_host(*parse_host_port(upstream.address(), "upstream"))->front();
+    if (connected && ::connect(fd.get(), to.get(), to.length) != 0) return base::system_error("connect", errno);
+    ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+    return fd;
+  };
+  const auto address = rig.engine->add_link(std::move(config));
+  ASSERT_TRUE(address) << address.error().message;
+  EXPECT_EQ(rig.stats("l").upstream, "");
+  auto client = Peer::dial(*address);
+  client.send("x");
+  EXPECT_EQ(client.receive(1), "x");
+  connected = false;
+  auto second = Peer::dial(*address);
+  EXPECT_EQ(rig.await(EventKind::connect_failed, 1).at(0).detail,
+            "there is no upstream, and the embedder's socket is not connected");
+  LinkConfig neither;
+  neither.name = "neither";
+  neither.listen = "127.0.0.1:0";
+  EXPECT_FALSE(rig.engine->add_link(std::move(neither)));
 }
 
 TEST(EngineStream, AdoptedListenersAndSocketsOfTheEmbedder) {

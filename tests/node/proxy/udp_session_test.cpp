@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "loopback.hpp"
+#include "node/proxy/socket_address.hpp"
 #include "tests/support/pace.hpp"
 
 namespace leafcutter::node::proxy {
@@ -396,6 +397,29 @@ TEST(UdpSessions, AnErrorOfOneSessionIsNobodyElses) {
   EXPECT_EQ(rig.stats("u").accepted, 3u);
   works(second);
   EXPECT_EQ(rig.stats("u").connect_failed, 1u);
+}
+
+TEST(UdpSessions, WithoutAnUpstreamTheEmbeddersSocketsAreConnected) {
+  Rig rig;
+  UdpPeer upstream, first, second;
+  int opened = 0;
+  LinkConfig config;
+  config.name = "u";
+  config.transport = Transport::udp;
+  config.listen = "127.0.0.1:0";
+  config.open_socket = [&](int family, int type) -> base::Expected<base::UniqueFd> {
+    base::UniqueFd fd(::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const auto to = resolve_host(*parse_host_port(upstream.address(), "upstream"))->front();
+    if (++opened == 1 && ::connect(fd.get(), to.get(), to.length) != 0) return base::system_error("connect", errno);
+    return fd;
+  };
+  const auto address = rig.engine->add_link(std::move(config));
+  ASSERT_TRUE(address) << address.error().message;
+  first.send_to(*address, "x");
+  EXPECT_EQ(upstream.receive(), "x");
+  second.send_to(*address, "x");
+  EXPECT_EQ(rig.await(EventKind::connect_failed, 1).at(0).detail,
+            "there is no upstream, and the embedder's socket is not connected");
 }
 
 TEST(UdpSessions, ARefusedDatagramIsSaidAndTheNextIsSentAllTheSame) {
