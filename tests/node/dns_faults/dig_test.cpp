@@ -14,6 +14,7 @@
 #include <map>
 
 #include "../proxy/loopback.hpp"
+#include "a_fault.hpp"
 #include "node/dns_faults/dns_fault.hpp"
 #include "node/proxy/socket_address.hpp"
 #include "protocols/dns.hpp"
@@ -142,14 +143,6 @@ class Dnsmasq {
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;
 };
-
-DnsFault fault_of(DnsCase dns_case, const std::string& name = "*", std::vector<std::string> types = {}) {
-  DnsFault fault;
-  fault.dns_case = dns_case;
-  fault.name = name;
-  fault.types = std::move(types);
-  return fault;
-}
 
 /// One resolver, and links to it on one port for both transports, as clients expect.
 class Dig : public testing::Test {

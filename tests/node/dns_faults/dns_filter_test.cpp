@@ -5,6 +5,7 @@
 #include <map>
 
 #include "../proxy/chain_rig.hpp"
+#include "a_fault.hpp"
 #include "base/random.hpp"
 #include "node/dns_faults/dns_conversation.hpp"
 #include "protocols/dns_frames.hpp"
@@ -34,14 +35,6 @@ std::string answer_to(const std::string& asked, const std::string& address = "20
 }
 
 std::string framed(const std::string& message) { return *protocols::dns_frame(message); }
-
-DnsFault fault_of(DnsCase dns_case, const std::string& name = "*", std::vector<std::string> types = {}) {
-  DnsFault fault;
-  fault.dns_case = dns_case;
-  fault.name = name;
-  fault.types = std::move(types);
-  return fault;
-}
 
 /// Both directions of connections under one fault: the filters, as the engine has them.
 class Talk {
