@@ -18,11 +18,12 @@ namespace {
 using base::UniqueFd;
 
 // One message each way: a letter and a text, and with an answer perhaps a descriptor.
-constexpr std::size_t message_limit = 1024;
-constexpr char ask_name = 'n', ask_four = '4', ask_six = '6', answered = '+', not_answered = '-';
+constexpr std::size_t outlet_message_limit = 1024;
+constexpr char outlet_asks_name = 'n', outlet_asks_four = '4', outlet_asks_six = '6', outlet_answers = '+',
+               outlet_refuses = '-';
 
 bool send_text(int channel, const std::string& text, int descriptor = -1) {
-  std::string bytes = text.substr(0, message_limit);
+  std::string bytes = text.substr(0, outlet_message_limit);
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr header{};
@@ -40,15 +41,15 @@ bool send_text(int channel, const std::string& text, int descriptor = -1) {
   return ::sendmsg(channel, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
-struct Received {
+struct OutletMessage {
   std::string text;  ///< empty: the other end has gone, or does not answer
   UniqueFd descriptor;
   int error = 0;
 };
 
-Received receive_text(int channel) {
-  Received got;
-  std::array<char, message_limit> buffer{};
+OutletMessage receive_text(int channel) {
+  OutletMessage got;
+  std::array<char, outlet_message_limit> buffer{};
   iovec part{buffer.data(), buffer.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr header{};
@@ -77,9 +78,9 @@ std::string looked_up(const std::string& host) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &first); error != 0)
-    return not_answered + std::string(::gai_strerror(error));
+    return outlet_refuses + std::string(::gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(first, ::freeaddrinfo);
-  std::string out(1, answered);
+  std::string out(1, outlet_answers);
   std::size_t count = 0;
   for (const auto* one = first; one != nullptr && count < Outlet::most_addresses; one = one->ai_next) {
     std::array<char, NI_MAXHOST> text{};
@@ -90,7 +91,7 @@ std::string looked_up(const std::string& host) {
   return out;
 }
 
-base::Error no_answer(const Received& got, const std::string& what) {
+base::Error no_outlet_answer(const OutletMessage& got, const std::string& what) {
   if (!got.text.empty()) return {base::ErrorCode::unavailable, what + ": " + got.text.substr(1), {}};
   if (got.error == EAGAIN)
     return {
@@ -107,9 +108,9 @@ Outlet::Outlet(UniqueFd channel) : channel_(std::move(channel)) {
 
 base::Expected<std::vector<std::string>> Outlet::look_up(const std::string& host) {
   const auto what = "look up " + host;
-  if (!send_text(channel_.get(), ask_name + host)) return no_answer({}, what);
+  if (!send_text(channel_.get(), outlet_asks_name + host)) return no_outlet_answer({}, what);
   const auto got = receive_text(channel_.get());
-  if (got.text.empty() || got.text.front() != answered) return no_answer(got, what);
+  if (got.text.empty() || got.text.front() != outlet_answers) return no_outlet_answer(got, what);
   std::vector<std::string> addresses;
   for (std::size_t begin = 1; begin < got.text.size();) {
     const auto end = std::min(got.text.find(' ', begin), got.text.size());
@@ -122,9 +123,10 @@ base::Expected<std::vector<std::string>> Outlet::look_up(const std::string& host
 
 base::Expected<UniqueFd> Outlet::open_socket(int family) {
   const std::string what = "socket in the host's network";
-  if (!send_text(channel_.get(), std::string(1, family == AF_INET6 ? ask_six : ask_four))) return no_answer({}, what);
+  if (!send_text(channel_.get(), std::string(1, family == AF_INET6 ? outlet_asks_six : outlet_asks_four)))
+    return no_outlet_answer({}, what);
   auto got = receive_text(channel_.get());
-  if (got.text.empty() || got.text.front() != answered || !got.descriptor) return no_answer(got, what);
+  if (got.text.empty() || got.text.front() != outlet_answers || !got.descriptor) return no_outlet_answer(got, what);
   return std::move(got.descriptor);
 }
 
@@ -141,12 +143,13 @@ void run_outlet(UniqueFd channel) {
     if (asked.text.empty()) return;
     const char what = asked.text.front();
     bool sent = false;
-    if (what == ask_name) {
+    if (what == outlet_asks_name) {
       sent = send_text(channel.get(), looked_up(asked.text.substr(1)));
     } else {
       const UniqueFd fresh(
-          ::socket(what == ask_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-      const std::string answer = fresh ? std::string(1, answered) : not_answered + std::string(std::strerror(errno));
+          ::socket(what == outlet_asks_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      const std::string answer =
+          fresh ? std::string(1, outlet_answers) : outlet_refuses + std::string(std::strerror(errno));
       sent = send_text(channel.get(), answer, fresh.get());
     }
     if (!sent) return;
