@@ -149,6 +149,8 @@ std::string Aim::text() const {
   if (offset) add("offset=" + range_text(*offset));
   for (std::size_t i = 0; i < flags.size(); ++i)
     out += (i == 0 ? (out.empty() ? "flags=" : " flags=") : "|") + flags[i];
+  if (message) add("message=" + range_text(*message));
+  if (after_bytes > 0) add("after-bytes=" + std::to_string(after_bytes));
   if (!after.empty()) add("after=" + quoted_word(after));
   if (per_million < certain) {
     auto digits = std::to_string(certain + per_million).substr(1);  // six digits after the point
@@ -185,6 +187,8 @@ Value to_value(const Aim& aim) {
     if (!text->empty()) out[name] = *text;
   if (aim.size) out["size"] = range_value(*aim.size);
   if (aim.offset) out["offset"] = range_value(*aim.offset);
+  if (aim.message) out["message"] = range_value(*aim.message);
+  if (aim.after_bytes > 0) out["after-bytes"] = aim.after_bytes;
   if (!aim.flags.empty()) out["flags"] = aim.flags;
   for (const auto& [which, name] : which_names)
     if (aim.occurrences.which == which) out["occurrences"] = {{name, aim.occurrences.n}};
@@ -209,10 +213,10 @@ base::Expected<Aim> aim_from(const Value& value) {
     if (text != nullptr) {
       if (!given.is_string()) return bad_aim("an aim's " + key + " is text");
       *text = given.get<std::string>();
-    } else if (key == "size" || key == "offset") {
+    } else if (key == "size" || key == "offset" || key == "message") {
       auto range = range_from(given);
       if (!range) return range.error();
-      (key == "size" ? aim.size : aim.offset) = *range;
+      (key == "size" ? aim.size : key == "offset" ? aim.offset : aim.message) = *range;
     } else if (key == "flags") {
       if (!given.is_array()) return bad_aim("an aim's flags are a list of names");
       for (const auto& flag : given) {
@@ -230,10 +234,12 @@ base::Expected<Aim> aim_from(const Value& value) {
       if (which == which_names.end())
         return bad_aim("an aim's occurrences are one of nth, first, every and from, with a number from 1");
       aim.occurrences = {which->first, number.get<std::uint32_t>()};
-    } else if (key == "per-million" || key == "seed") {
+    } else if (key == "per-million" || key == "seed" || key == "after-bytes") {
       if (!given.is_number_unsigned()) return bad_aim("an aim's " + key + " is a whole number");
       if (key == "seed")
         aim.seed = given.get<std::uint64_t>();
+      else if (key == "after-bytes")
+        aim.after_bytes = given.get<std::uint64_t>();
       else
         aim.per_million = static_cast<std::uint32_t>(std::min<std::uint64_t>(given.get<std::uint64_t>(), certain));
     } else if (key == "uncounted") {

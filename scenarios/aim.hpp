@@ -1,5 +1,6 @@
 // Which calls a rule strikes: everything that can be said about a system call before it runs. A fault of the search
-// names one visit of one site and needs no aim; a fault that a user wrote as a rule has one.
+// names one visit of one site and needs no aim; a fault that a user wrote as a rule has one. Rules of links have one,
+// too: which connections, and what of them.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,10 @@ struct Aim {
   std::string peer;  ///< a service, "service:port", or an address; fnmatch glob
   std::optional<Range> size, offset;
   std::vector<std::string> flags;  ///< all of these are set: "O_CREAT", "MSG_MORE", ...
-  Occurrences occurrences;
+  /// Of a link: these messages of each connection, counted from 1 (requests; on UDP the datagrams of a direction).
+  std::optional<Range> message;
+  std::uint64_t after_bytes = 0;          ///< of a link: only what comes in the stream after so many bytes
+  Occurrences occurrences;                ///< of calls; of a link: of its connections (sessions)
   std::string after;                      ///< only once an event that matches this pattern was seen; as written
   std::uint32_t per_million = 1'000'000;  ///< probability of each call that the rest selects
   std::uint64_t seed = 0;                 ///< of the draws

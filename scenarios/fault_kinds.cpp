@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "scenarios/error_numbers.hpp"
+#include "scenarios/link_rule.hpp"
 #include "scenarios/rule.hpp"
 #include "scenarios/rule_terms.hpp"
 
@@ -248,7 +249,7 @@ std::string faults_page() {
       "- **`slow`** lets one call begin when the one before has ended, however short each is. A call without bytes is "
       "not "
       "held.\n";
-  return out + links_section() + rules_section();
+  return out + links_section() + rules_section() + link_rules_section();
 }
 
 }  // namespace leafcutter::scenarios

@@ -48,6 +48,8 @@ struct FaultKind {
   bool connections = true;                ///< link: exists on ports of tcp and http
   bool datagrams = false;                 ///< link: exists on ports of udp
   bool between = false;                   ///< link: strikes whatever passes between two sets of services
+  bool at_opening = false;                ///< link: strikes before a connection is open
+  bool from_byte = false;                 ///< link: what strikes can begin at any byte of a connection
   bool kills = false;                     ///< the service dies (and its restart policy decides what follows)
   bool lasting = false;                   ///< from its visit of the site on, to the leaf's end
   bool needs_image = false;               ///< what was synced must be known: see node/syscalls/durable_image.hpp

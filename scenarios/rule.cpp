@@ -1,9 +1,6 @@
 #include "scenarios/rule.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
-#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -13,11 +10,10 @@
 #include "scenarios/matcher_text.hpp"
 #include "scenarios/rule_arguments.hpp"
 #include "scenarios/rule_terms.hpp"
+#include "scenarios/rule_words.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
-
-constexpr std::size_t longest_rule = 4096;
 
 std::vector<std::string> syscall_kind_names() {
   std::vector<std::string> names;
@@ -33,22 +29,12 @@ std::string family_list() {
 }
 
 /// Reads one rule; the first mistake ends it.
-class RuleReader {
+class RuleReader : private rules::RuleWords {
  public:
-  RuleReader(const RuleScope& scope, Mistake& mistake) : scope_(scope), mistake_(mistake) {}
+  RuleReader(const RuleScope& scope, Mistake& mistake) : RuleWords(scope.events, "calls", mistake), scope_(scope) {}
 
   std::optional<Fault> read(std::string_view text) {
-    if (text.size() > longest_rule) {
-      wrong(longest_rule, text.size() - longest_rule, "a rule has at most 4096 bytes");
-      return std::nullopt;
-    }
-    auto words = split_words(text, mistake_);
-    if (!words) return std::nullopt;
-    words_ = std::move(*words);
-    if (words_.empty()) {
-      wrong(0, text.size(), "expected a rule such as \"fsync=EIO path=*.wal #2\", found nothing");
-      return std::nullopt;
-    }
+    if (!split(text, "fsync=EIO path=*.wal #2")) return std::nullopt;
     fault_.site.lane = scope_.lane;
     if (const auto* kind = process_kind(words_.front())) {
       if (!read_process(*kind)) return std::nullopt;
@@ -63,15 +49,6 @@ class RuleReader {
   }
 
  private:
-  bool wrong(std::size_t at, std::size_t bytes, const std::string& message) {
-    mistake_ = {message, at, bytes};
-    return false;
-  }
-  bool wrong(const Word& word, const std::string& message) { return wrong(word.at, word.bytes, message); }
-  bool wrong_value(const Word& word, const std::string& message) {
-    return wrong(word.value_at(), word.value_bytes(), message);
-  }
-
   // --- a fault of a whole service: KIND[:ARGUMENT] after=EVENT ---
 
   static const FaultKind* process_kind(const Word& word) {
@@ -100,9 +77,7 @@ class RuleReader {
       if (word.key != "after" && word.key != "service")
         return wrong(word, name + "strikes a whole service, once: it takes after= and service=; found \"" +
                                word.key.value_or(word.value) + "\"");
-      if (key(*word.key) != nullptr) return wrong(word, "\"" + *word.key + "\" is given twice");
-      if (word.value.empty()) return wrong(word, "\"" + *word.key + "\" has no value");
-      keys_.push_back(&word);
+      if (!take_key(word)) return false;
       if (!(word.key == "after" ? read_event(word, aim_.after) : read_service(word))) return false;
     }
     return !aim_.after.empty() ||
@@ -130,10 +105,7 @@ class RuleReader {
         return wrong(word.at, word.key->size(), "there is one program here and no service to choose");
       return wrong(word.at, word.key->size(), "unknown key \"" + *word.key + "\"" + rules::hint(*word.key, known));
     }
-    if (key(*word.key) != nullptr) return wrong(word, "\"" + *word.key + "\" is given twice");
-    if (word.value.empty()) return wrong(word, "\"" + *word.key + "\" has no value");
-    keys_.push_back(&word);
-    return true;
+    return take_key(word);
   }
 
   /// "#2" and "uncounted" are one word, "first 3" are two.
@@ -144,41 +116,7 @@ class RuleReader {
       uncounted_ = &word;
       return aim_.uncounted = true;
     }
-    static const std::vector<std::string> names = {"first", "every", "from", "uncounted"};
-    const bool nth = word.value.starts_with('#');
-    const auto named = std::find(names.begin(), names.end(), word.value);
-    if (word.quoted || (!nth && named == names.end())) {
-      const auto near = near_name(word.value, names);
-      return wrong(word, "expected key=value, #n, first n, every n or from n; found \"" + word.value + "\"" +
-                             (near ? "; did you mean \"" + *near + "\"?" : ""));
-    }
-    if (occurrences_ != nullptr)
-      return wrong(
-          word, "it is said twice which calls are struck: \"" + occurrences_->value + "\" and \"" + word.value + "\"");
-    occurrences_ = &word;
-    if (!nth && i + 1 == words_.size())
-      return wrong(word, "\"" + word.value + "\" needs a number, such as \"" + word.value + " 3\"");
-    const auto& number = nth ? word : words_[++i];
-    const auto digits = nth ? word.value.substr(1) : number.value;
-    std::uint32_t n = 0;
-    const auto* last = digits.data() + digits.size();
-    const auto [end, error] = std::from_chars(digits.data(), last, n);
-    if (number.key || error != std::errc{} || end != last || n == 0)
-      return wrong(number, "expected a whole number from 1 to " +
-                               std::to_string(std::numeric_limits<std::uint32_t>::max()) + ", found \"" +
-                               (number.key ? *number.key + "=" : "") + digits + "\"");
-    using Which = Occurrences::Which;
-    aim_.occurrences = {nth                 ? Which::nth
-                        : *named == "first" ? Which::first
-                        : *named == "every" ? Which::every
-                                            : Which::from,
-                        n};
-    return true;
-  }
-
-  const Word* key(std::string_view name) const {
-    const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const Word* word) { return *word->key == name; });
-    return found == keys_.end() ? nullptr : *found;
+    return read_occurrences(i, {"first", "every", "from", "uncounted"});
   }
 
   // --- CALL ---
@@ -284,7 +222,7 @@ class RuleReader {
       else if (!(name == "call"          ? read_call_key(*word)
                  : name == "object"      ? read_object(*word)
                  : name == "flags"       ? read_flags(*word)
-                 : name == "probability" ? read_probability(*word)
+                 : name == "probability" ? read_probability(*word, false)
                  : name == "service"     ? read_service(*word)
                  : name == "after"       ? read_event(*word, aim_.after)
                  : name == "until"       ? read_until(*word)
@@ -325,30 +263,12 @@ class RuleReader {
     return true;
   }
 
-  bool read_probability(const Word& word) {
-    const auto millionths = rules::probability_in(word.value);
-    if (!millionths) return wrong_value(word, millionths.error().message);
-    aim_.per_million = *millionths;
-    return true;
-  }
-
   bool read_service(const Word& word) {
     const auto& known = scope_.services;
     if (std::find(known.begin(), known.end(), word.value) == known.end())
       return wrong_value(word,
                          "the rule's \"on\" has no service \"" + word.value + "\"" + rules::hint(word.value, known));
     fault_.site.lane = word.value;
-    return true;
-  }
-
-  bool read_event(const Word& word, std::string& out) {
-    Mistake within;
-    if (!read_event_pattern(word.value, scope_.events, within)) {
-      const auto from = word.places[std::min(within.at, word.value.size())];
-      const auto to = word.places[std::min(within.at + within.bytes, word.value.size())];
-      return wrong(from, std::max<std::size_t>(to - from, 1), "\"" + *word.key + "\": " + within.message);
-    }
-    out = word.value;
     return true;
   }
 
@@ -400,14 +320,8 @@ class RuleReader {
   }
 
   const RuleScope& scope_;
-  Mistake& mistake_;
-  std::vector<Word> words_;
-  std::vector<const Word*> keys_;
-  const Word* occurrences_ = nullptr;
   const Word* uncounted_ = nullptr;
   const SyscallFamily* family_ = nullptr;
-  Fault fault_;
-  Aim aim_;
 };
 
 }  // namespace

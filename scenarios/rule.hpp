@@ -1,4 +1,5 @@
 // Rules: faults on one line, nearly all of system calls, for `leafcutter exec` and for the `rules` of a scenario.
+// (Those of links, which a scenario's `rules` may hold too, are read in link_rule.hpp.)
 //
 //   CALL=EFFECT[:ARGUMENT[,ARGUMENT]] [key=value]... [#n | first n | every n | from n] [uncounted]
 //   KIND[:ARGUMENT] after=EVENT [service=NAME]     a fault of a whole service, in a scenario
@@ -30,7 +31,7 @@ struct RuleScope {
 /// The fault that a rule stands for; its aim is set, with seed 0. Nothing: `mistake` says why and where.
 std::optional<Fault> read_rule(std::string_view text, const RuleScope& scope, Mistake& mistake);
 
-/// The rule that read_rule() makes this fault of, written in one way only. The lane is left out.
+/// The rule that read_rule(), or read_link_rule(), makes this fault of, written in one way only. The lane is left out.
 std::string rule_text(const Fault& fault);
 
 /// The families of system calls that must be seen, in the fault's own lane, for the rule to work.

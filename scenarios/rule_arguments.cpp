@@ -8,16 +8,24 @@
 namespace leafcutter::scenarios::rules {
 namespace {
 
+/// The kind with something for each parameter that it must be given.
 std::string usage(const FaultKind& kind) {
-  const auto& first = kind.parameters.front();
-  switch (first.type) {
-    case FaultParameter::Type::duration: return kind.name + ":2s";
-    case FaultParameter::Type::error_name: return kind.name + ":EIO";
-    default: return kind.name + ":" + std::to_string(std::max<std::uint64_t>(first.least, 100));
+  auto out = kind.name;
+  for (const auto& parameter : kind.parameters) {
+    if (!parameter.required || parameter.type == FaultParameter::Type::names) continue;
+    out += out == kind.name ? ":" : ",";
+    switch (parameter.type) {
+      case FaultParameter::Type::duration: out += "2s"; break;
+      case FaultParameter::Type::error_name: out += "EIO"; break;
+      case FaultParameter::Type::decimal: out += "0.1"; break;
+      default: out += std::to_string(std::max<std::uint64_t>(parameter.least, 100));
+    }
   }
+  return out;
 }
 
-/// As it will be checked and kept: one text for one meaning.
+}  // namespace
+
 Value argument_value(const FaultParameter& parameter, const std::string& text) {
   if (parameter.type == FaultParameter::Type::count) {
     const auto number = size_in(text);
@@ -27,11 +35,10 @@ Value argument_value(const FaultParameter& parameter, const std::string& text) {
     const auto duration = base::parse_duration(text);
     return duration ? base::format_duration(*duration) : text;
   }
+  if (parameter.type != FaultParameter::Type::error_name) return text;
   const auto digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   return digits && error_number(text) != 0 ? error_name(error_number(text)) : text;
 }
-
-}  // namespace
 
 std::vector<Piece> pieces_of(const Word& word, std::size_t from, char separator) {
   std::vector<Piece> pieces;
@@ -43,7 +50,7 @@ std::vector<Piece> pieces_of(const Word& word, std::size_t from, char separator)
   }
 }
 
-bool take_arguments(const FaultKind& kind, const Word& word, std::size_t next, Value& params, Mistake& mistake) {
+bool take_given(const FaultKind& kind, const Word& word, std::size_t next, Value& params, Mistake& mistake) {
   const auto wrong = [&](std::size_t at, std::size_t bytes, const std::string& message) {
     mistake = {message, at, bytes};
     return false;
@@ -59,18 +66,29 @@ bool take_arguments(const FaultKind& kind, const Word& word, std::size_t next, V
                                     : std::to_string(next) + " arguments") +
                        "; found \"" + argument.text + "\" beyond");
     const auto& parameter = kind.parameters[next++];
+    if (argument.text.empty() && !parameter.required && &argument != &arguments.back()) continue;
     auto& value = params[parameter.name] = argument_value(parameter, argument.text);
     if (const auto checked = check_param(kind, parameter, value); !checked)
       return wrong(argument.at, argument.text.size(),
                    checked.error().message +
                        (parameter.type == FaultParameter::Type::count ? ", found \"" + argument.text + "\"" : ""));
   }
-  for (; next < kind.parameters.size(); ++next)
-    if (kind.parameters[next].required)
-      return wrong(
-          word.value_at(), word.value_bytes(),
-          "\"" + kind.name + "\" needs an argument, " + kind.parameters[next].about + ": write " + usage(kind));
   return true;
+}
+
+bool has_required(const FaultKind& kind, const Word& word, const Value& params, Mistake& mistake) {
+  for (const auto& parameter : kind.parameters) {
+    if (!parameter.required || parameter.type == FaultParameter::Type::names || params.contains(parameter.name))
+      continue;
+    mistake = {"\"" + kind.name + "\" needs an argument, " + parameter.about + ": write " + usage(kind),
+               word.value_at(), word.value_bytes()};
+    return false;
+  }
+  return true;
+}
+
+bool take_arguments(const FaultKind& kind, const Word& word, std::size_t next, Value& params, Mistake& mistake) {
+  return take_given(kind, word, next, params, mistake) && has_required(kind, word, params, mistake);
 }
 
 }  // namespace leafcutter::scenarios::rules

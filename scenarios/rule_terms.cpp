@@ -101,14 +101,14 @@ std::optional<Range> size_range_in(std::string_view text) {
   return range;
 }
 
-base::Expected<std::uint32_t> probability_in(std::string_view text) {
+base::Expected<std::uint32_t> probability_in(std::string_view text, bool may_be_zero) {
   const auto bad = [](const std::string& message) { return base::Error{base::ErrorCode::bad_input, message, {}}; };
   const bool percent = text.ends_with('%');
   const auto number = decimal_in(percent ? text.substr(0, text.size() - 1) : text, percent ? 4 : 6);
   const auto found = "found \"" + std::string(text) + "\"";
   if (!number) return bad("expected a probability such as 0.25 or 25%, no finer than a millionth; " + found);
   if (*number > always_millionths) return bad("a probability is at most 1 (or 100%); " + found);
-  if (*number == 0) return bad("a probability of 0 would never strike");
+  if (*number == 0 && !may_be_zero) return bad("a probability of 0 would never strike");
   return static_cast<std::uint32_t>(*number);
 }
 

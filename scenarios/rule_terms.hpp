@@ -28,7 +28,7 @@ std::optional<Range> size_range_in(std::string_view text);
 std::optional<std::uint64_t> decimal_in(std::string_view text, std::size_t shift);
 
 /// "0.25", ".25", "25%": millionths, exactly. Errors name what is wrong.
-base::Expected<std::uint32_t> probability_in(std::string_view text);
+base::Expected<std::uint32_t> probability_in(std::string_view text, bool may_be_zero = false);
 
 /// The families that a name stands for: a family's own, or those that have the call.
 std::vector<const SyscallFamily*> families_named(const std::string& name);

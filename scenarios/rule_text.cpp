@@ -4,6 +4,7 @@
 #include "scenarios/event_kinds.hpp"
 #include "scenarios/event_pattern.hpp"
 #include "scenarios/fault_kinds.hpp"
+#include "scenarios/link_rule.hpp"
 #include "scenarios/rule.hpp"
 #include "scenarios/rule_terms.hpp"
 
@@ -18,6 +19,7 @@ std::string as_argument(const Value& value) {
 
 std::string rule_text(const Fault& fault) {
   const auto* kind = fault_kind(fault.kind);
+  if (kind != nullptr && kind->mechanism == Mechanism::link) return link_rule_text(fault);
   const bool at_calls = kind == nullptr || kind->mechanism != Mechanism::process;
   auto out = at_calls ? fault.site.operation + "=" : "";
   if (fault.kind != "errno") out += fault.kind;

@@ -310,8 +310,8 @@ std::vector<Shape> explore_shapes() {
         {"leaf-timeout", duration(std::chrono::milliseconds(100)), "how long one run may take", false, "30s"}}},
       {"fault",
        "Faults of a service or a link",
-       "`syscalls`, `process` and `dns` strike services, `network` strikes links. `leafcutter faults` lists every "
-       "kind.",
+       "`syscalls`, `process` and `dns` strike services, `network` strikes links, `rules` either. `leafcutter faults` "
+       "lists every kind.",
        {{"on", either({name(), list(either({name(), of_shape("target")}), 1), of_shape("target")}),
          "a service, a link, what is between sets of services, or a list of them", true},
         {"syscalls", of_shape("syscall faults"), "at the system calls of a service"},
@@ -322,8 +322,8 @@ std::vector<Shape> explore_shapes() {
         {"dns", fault_list(Mechanism::dns, "dns fault"),
          "kinds of fault of the service's lookups of names: a name, or `{ name: parameter }`; see [DNS](dns.md)"},
         {"rules", list(text(), 1),
-         "faults at the system calls that a line of text selects, such as `\"fsync=EIO path=*.wal #2\"`; see "
-         "[Faults](faults.md). Write them in quotes"}},
+         "faults at the system calls that a line of text selects, such as `\"fsync=EIO path=*.wal #2\"`, or on the "
+         "connections of a link, such as `\"reset caller=shop #2\"`; see [Faults](faults.md). Write them in quotes"}},
        {},
        {"syscalls", "network", "process", "dns", "rules"}},
       {"target",

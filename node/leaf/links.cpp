@@ -2,10 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "node/leaf/client.hpp"
+#include "node/links/engine_faults.hpp"
 #include "node/syscalls/address.hpp"
 #include "node/syscalls/dial.hpp"
 #include "scenarios/ways_out.hpp"
@@ -18,7 +20,8 @@ base::Status Links::open() {
     detour_ = std::make_unique<Detour>(
         DetourContext{engine_, context_.recorder, context_.sites, context_.activity,
                       [this] { return context_.network.open_between(); },
-                      [this](std::function<void()> task) { boost::asio::post(context_.io, std::move(task)); }});
+                      [this](std::function<void()> task) { boost::asio::post(context_.io, std::move(task)); },
+                      [this](const std::string& why) { context_.fail("runner-failed", why); }});
     for (const auto& lane : links_to_cover(context_.job.plan, links)) detour_->cover(lane);
   }
   for (const auto& link : links) {
@@ -31,6 +34,7 @@ base::Status Links::open() {
   for (const auto& way : context_.scenario.ways_out)
     if (auto opened = open_way_out(way); !opened)
       return base::Error{opened.error().code, "way out " + way.lane() + ": " + opened.error().message, {}};
+  follow_events();
   if (!detour_) return base::ok();
   PartitionContext parted{context_.io, context_.sites, context_.activity, links, *detour_, {}, {}, {}};
   for (const auto& link : connections_) parted.connections.push_back(link.get());
@@ -49,6 +53,26 @@ void Links::lead_dials(const scenarios::Link& link, const std::vector<base::Uniq
     if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) continue;
     if (const auto address = address_text({reinterpret_cast<const char*>(&name), size})) dials_->lead(link, *address);
   }
+}
+
+Links::~Links() {
+  if (wake_ != 0) context_.sites.forget_wake(wake_);
+}
+
+void Links::follow_events() {
+  const auto& faults = context_.sites.plan().faults;
+  const bool any = std::any_of(faults.begin(), faults.end(), [](const scenarios::Fault& fault) {
+    return fault.site.operation == session_operation && fault.aim && !fault.aim->after.empty();
+  });
+  if (!any) return;
+  wake_ = context_.sites.wake_at_release([this, alive = std::weak_ptr(alive_)] {
+    boost::asio::post(context_.io, [this, alive] {
+      if (!alive.lock()) return;
+      for (const auto& link : datagrams_)
+        if (const auto status = link->catch_up(); !status)
+          context_.fail("runner-failed", "strike sessions of " + link->lane() + ": " + status.error().text());
+    });
+  });
 }
 
 base::Status Links::open_connections(const scenarios::Link& link, std::vector<base::UniqueFd> listeners) {

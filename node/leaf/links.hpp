@@ -20,6 +20,9 @@ class Links {
   /// `outlet`: of scenarios that let something out.
   Links(LeafContext& context, Recorder::Clock clock, base::UniqueFd outlet)
       : context_(context), clock_(std::move(clock)), outlet_(std::move(outlet)) {}
+  ~Links();
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
 
   /// Every link listens, in the order of the scenario. Errors: what cannot be opened.
   base::Status open();
@@ -39,6 +42,9 @@ class Links {
   base::Status open_connections(const scenarios::Link& link, std::vector<base::UniqueFd> listeners);
   base::Status open_datagrams(const scenarios::Link& link, std::vector<base::UniqueFd> sockets);
 
+  /// Rules of UDP links whose event was seen are in force, soon after it.
+  void follow_events();
+
   LeafContext& context_;
   Recorder::Clock clock_;
   Outlet outlet_;
@@ -49,6 +55,8 @@ class Links {
   std::vector<std::unique_ptr<LinkProxy>> outward_;
   std::vector<std::unique_ptr<DatagramProxy>> datagrams_;
   std::unique_ptr<Partitions> partitions_;
+  std::uint64_t wake_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< of what was posted: it may come when this is gone
 };
 
 }  // namespace leafcutter::node

@@ -152,6 +152,7 @@ void Connection::end(const std::string& cause) {
                                                             : "the connection is closed; later ones are let through");
   for (const auto& delay : strikes_.delays) sites.undone(delay.index, "the delayed connection is closed");
   end_detour();
+  sites.forget_connection(context_->id, number_);
   record_close();
   context_->ended(*this);
 }

@@ -40,6 +40,9 @@ class DatagramProxy {
 
   const std::string& lane() const;
 
+  /// Rules whose event was seen meanwhile are in force when it returns. On one thread, not the engine's.
+  base::Status catch_up();
+
   /// On one thread, not the engine's. Datagrams are lost while it lasts.
   base::Status begin_cut(const Cut& cut);
   base::Status end_cut(const std::string& id);

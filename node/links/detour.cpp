@@ -11,6 +11,7 @@
 
 #include "node/links/engine_faults.hpp"
 #include "scenarios/fault_kinds.hpp"
+#include "scenarios/link_aim.hpp"
 
 namespace leafcutter::node {
 namespace {
@@ -93,8 +94,28 @@ Value evidence_of(const proxy::Event& event, std::uint64_t connection) {
 bool needs_detour(const scenarios::Plan& plan) {
   return std::any_of(plan.faults.begin(), plan.faults.end(), [](const scenarios::Fault& fault) {
     const auto* kind = scenarios::fault_kind(fault.kind);
-    return kind != nullptr && (kind->between || (is_engine_fault(fault) && fault.site.operation == "connect"));
+    return kind != nullptr && !scenarios::never_strikes(fault) &&
+           (kind->between || (is_engine_fault(fault) && fault.site.operation == "connect"));
   });
+}
+
+Detour::Detour(DetourContext context) : context_(std::move(context)) {
+  const auto& faults = context_.sites.plan().faults;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (!scenarios::strikes_open_connections(faults[i])) continue;
+    awaiting_event_.push_back(i);
+    cover(faults[i].site.lane);
+  }
+  if (awaiting_event_.empty()) return;
+  wake_ = context_.sites.wake_at_release([this, alive = std::weak_ptr(alive_)] {
+    context_.post([this, alive] {
+      if (alive.lock()) catch_up();
+    });
+  });
+}
+
+Detour::~Detour() {
+  if (wake_ != 0) context_.sites.forget_wake(wake_);
 }
 
 std::string Detour::name_of(const std::string& lane, std::uint64_t connection) {
@@ -109,14 +130,13 @@ base::Expected<UniqueFd> Detour::lead(Passage passage) {
   led.connection = passage.connection;
   proxy::LinkConfig config;
   config.name = name;
-  for (const auto& strike : passage.strikes) {
-    const auto id = engine_id(strike.fault, led.faults);
-    auto faults = engine_faults(strike.fault, id, passage.lane);
-    if (!faults) return faults.error();
-    for (auto& fault : *faults) {
-      led.faults.emplace(fault.id, strike);
-      led.own.push_back(std::move(fault));
-    }
+  for (const auto& planned : passage.strikes)
+    if (auto status = strike(led, planned, false); !status) return status.error();
+  // The event came while the connection was on its way to the callee: it is one of those that are open.
+  for (const auto rule : in_force_) {
+    bool struck = false;
+    if (context_.sites.plan().faults[rule].site.lane == led.lane)
+      if (auto status = strike_open(led, rule, struck); !status) return status.error();
   }
   auto ends = make_ends(context_);
   if (!ends) return ends.error();
@@ -141,6 +161,60 @@ base::Expected<UniqueFd> Detour::lead(Passage passage) {
     return added.error();
   }
   return std::move(ends->near);
+}
+
+// --- rules ---
+
+base::Status Detour::strike(Led& led, const SiteBook::Strike& strike, bool open) {
+  const auto& fault = strike.fault;
+  auto faults = engine_faults(fault, engine_id(fault, led.faults), led.lane,
+                              {scenarios::drawn_ways(fault, led.connection), open});
+  if (!faults) return faults.error();
+  for (auto& one : *faults) {
+    led.faults.emplace(one.id, strike);
+    led.own[strike.index].push_back(std::move(one));
+  }
+  return base::ok();
+}
+
+base::Status Detour::strike_open(Led& led, std::size_t rule, bool& struck) {
+  const auto planned = context_.sites.visit_open(rule, led.connection);
+  if (!planned) return base::ok();
+  struck = true;
+  return strike(led, *planned, true);
+}
+
+/// The oldest first.
+std::vector<std::pair<std::string, Detour::Led*>> Detour::open_connections(const std::string& lane) {
+  std::vector<std::pair<std::string, Led*>> open;
+  for (auto& [name, led] : led_)
+    if (led.lane == lane && !led.over && !led.released) open.emplace_back(name, &led);
+  std::sort(open.begin(), open.end(),
+            [](const auto& a, const auto& b) { return a.second->connection < b.second->connection; });
+  return open;
+}
+
+void Detour::catch_up() {
+  std::map<std::string, proxy::FaultSet> sets;
+  base::Status status = base::ok();
+  for (auto at = awaiting_event_.begin(); at != awaiting_event_.end();) {
+    if (context_.sites.waits(*at)) {
+      ++at;
+      continue;
+    }
+    const auto rule = *at;
+    at = awaiting_event_.erase(at);
+    in_force_.push_back(rule);
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, led] : open_connections(context_.sites.plan().faults[rule].site.lane)) {
+      bool struck = false;
+      if (auto done = strike_open(*led, rule, struck); !done) status = done;
+      if (struck) sets[name] = set_of(*led);
+    }
+  }
+  // Not under the lock: the engine's threads may wait for it.
+  if (status) status = context_.engine.set_faults(std::move(sets));
+  if (!status && context_.failed) context_.failed("strike open connections: " + status.error().text());
 }
 
 void Detour::stop_awaiting(Led& led) {
@@ -170,7 +244,7 @@ std::optional<Detour::Ended> Detour::release(const std::string& lane, std::uint6
 
 proxy::FaultSet Detour::set_of(const Led& led) const {
   proxy::FaultSet set;
-  set.faults = led.own;
+  for (const auto& [index, faults] : led.own) set.faults.insert(set.faults.end(), faults.begin(), faults.end());
   for (const auto& [id, cut] : cuts_)
     if (cut.crosses(led.lane)) set.faults.push_back(cut.fault(led.lane, proxy::Blackhole::Mode::stall));
   return set;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -35,6 +36,8 @@ struct DetourContext {
   std::function<base::Expected<base::UniqueFd>()> open_between;
   /// Calls its argument later, on the one thread that calls this class.
   std::function<void(std::function<void()>)> post;
+  /// Something that a rule asks for could not be done: nothing that follows means anything.
+  std::function<void(const std::string& why)> failed = {};
 };
 
 /// To be used on one thread.
@@ -59,7 +62,11 @@ class Detour {
     std::string detail;
   };
 
-  explicit Detour(DetourContext context) : context_(std::move(context)) {}
+  /// Links of rules that may strike open connections are covered.
+  explicit Detour(DetourContext context);
+  ~Detour();
+  Detour(const Detour&) = delete;
+  Detour& operator=(const Detour&) = delete;
 
   /// The near end of the detour, to be used in place of the callee's socket. Errors: what a socket or a fault is
   /// refused for.
@@ -71,6 +78,10 @@ class Detour {
   /// Whoever had the near end is done with it; how the passage ended, if it has, which is known before the near end
   /// shows it.
   std::optional<Ended> release(const std::string& lane, std::uint64_t connection);
+
+  /// Rules whose event was seen meanwhile strike the connections that are open, the oldest first. To be called before
+  /// a new connection is counted; otherwise it comes by itself, soon.
+  void catch_up();
 
   // --- partitions ---
 
@@ -87,13 +98,16 @@ class Detour {
     const scenarios::Link* link = nullptr;
     std::string lane;
     std::uint64_t connection = 0;
-    std::vector<proxy::Fault> own;
+    std::map<std::size_t, std::vector<proxy::Fault>> own;         ///< by their places in the plan
     std::map<std::string, SiteBook::Strike, std::less<>> faults;  ///< by the engine's ids
     std::string awaited;  ///< what the activity calls a caller that waits in vain
     Ended how;
     bool given_up = false, over = false, released = false, forgotten = false;
   };
 
+  base::Status strike(Led& led, const SiteBook::Strike& strike, bool open);
+  base::Status strike_open(Led& led, std::size_t rule, bool& struck);
+  std::vector<std::pair<std::string, Led*>> open_connections(const std::string& lane);
   void heard(const proxy::Event& event);
   void struck(Led& led, const proxy::Event& event);
   void closed(Led& led, const proxy::Event& event);
@@ -105,6 +119,9 @@ class Detour {
 
   DetourContext context_;
   std::set<std::string> covered_;
+  std::vector<std::size_t> awaiting_event_, in_force_;  ///< rules of open connections: before their event, and after it
+  std::uint64_t wake_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< of what was posted: it may come when this is gone
   mutable std::mutex mutex_;                     ///< of `led_` and `cuts_`: events come on the engine's threads
   std::map<std::string, Led, std::less<>> led_;  ///< by the name of the engine's link
   std::map<std::string, Cut> cuts_;              ///< in force, by id

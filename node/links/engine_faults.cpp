@@ -59,6 +59,7 @@ class EngineParameters {
 struct EngineRequest {
   const EngineParameters& given;
   std::string id, link;
+  bool at_bytes = false;  ///< what strikes a connection strikes it when bytes come, not at once
 };
 
 proxy::Fault one_fault(const EngineRequest& asked, proxy::Effect effect, proxy::Flow flow) {
@@ -131,6 +132,7 @@ EngineFaults reset_faults(const EngineRequest& asked) {
   proxy::Reset reset;
   reset.side = side == "both" ? proxy::Side::both : side == "caller" ? proxy::Side::client : proxy::Side::upstream;
   reset.after = asked.given.time_or_none("after");
+  if (asked.at_bytes) reset.when = proxy::Reset::When::first_bytes;
   return whole(asked, reset);
 }
 
@@ -235,25 +237,48 @@ const std::map<std::string, EngineMaker, std::less<>>& engine_makers() {
   return makers;
 }
 
+/// A reset that is given no time, nor a side, comes with the request that it takes.
+bool comes_with_bytes(const scenarios::Fault& fault, const EngineAim& aim) {
+  if (!fault.aim) return false;
+  const auto* kind = scenarios::fault_kind(fault.kind);
+  return fault.aim->after_bytes > 0 ||
+         (!aim.open && kind != nullptr && !scenarios::strikes_stream(*kind, fault.params));
+}
+
+/// Leaves what is drawn and comes after so many bytes.
+void narrow(EngineFaults& faults, const scenarios::Aim& rule, const scenarios::Ways& ways) {
+  std::erase_if(faults, [&](proxy::Fault& fault) {
+    auto& flow = fault.selector.flow;
+    if (flow == proxy::Flow::both && ways.up != ways.down)
+      flow = ways.up ? proxy::Flow::to_upstream : proxy::Flow::to_client;
+    return !(flow == proxy::Flow::to_client ? ways.down : flow == proxy::Flow::to_upstream ? ways.up : ways.any());
+  });
+  for (auto& fault : faults) fault.selector.bytes.from = rule.after_bytes;
+}
+
 }  // namespace
 
 bool is_engine_fault(const scenarios::Fault& fault) {
   const auto* kind = scenarios::fault_kind(fault.kind);
-  return kind != nullptr && kind->mechanism == scenarios::Mechanism::link &&
-         (scenarios::strikes_stream(*kind, fault.params) || fault.site.operation == session_operation);
+  if (kind == nullptr || kind->mechanism != scenarios::Mechanism::link) return false;
+  const bool of_a_rule = fault.aim && fault.site.operation == "connect" && fault.kind != "refuse" && !kind->between;
+  return of_a_rule || scenarios::strikes_stream(*kind, fault.params) || fault.site.operation == session_operation;
 }
 
 bool strikes_before_dialling(const scenarios::Fault& fault) {
-  return fault.kind == "hang-connect" || fault.kind == "slow-accept" || fault.kind == "reset-after-accept";
+  const auto* kind = scenarios::fault_kind(fault.kind);
+  return kind != nullptr && kind->at_opening;
 }
 
 base::Expected<std::vector<proxy::Fault>> engine_faults(const scenarios::Fault& fault, const std::string& id,
-                                                        const std::string& link) {
+                                                        const std::string& link, const EngineAim& aim) {
   const auto maker = engine_makers().find(fault.kind);
   if (maker == engine_makers().end())
     return base::Error{base::ErrorCode::bad_input, "the network fault engine knows no \"" + fault.kind + "\"", {}};
   const EngineParameters given(fault.params);
-  return maker->second({given, id, link});
+  auto faults = maker->second({given, id, link, comes_with_bytes(fault, aim)});
+  if (fault.aim) narrow(faults, *fault.aim, aim.ways);
+  return faults;
 }
 
 }  // namespace leafcutter::node

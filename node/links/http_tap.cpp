@@ -62,7 +62,8 @@ void HttpTap::begin_request(const protocols::HttpMessage& head) {
   reading_ = exchange;
   awaiting_.push_back(exchange);
   const auto resource = printable(head.method, 32) + " " + printable(path_class(split_target(head.target).path), 256);
-  strikes_ = link_strikes(context_.proxy.sites.visit({context_.id, "request", resource}));
+  strikes_ = link_strikes(context_.proxy.sites.visit({context_.id, "request", resource},
+                                                     SiteBook::LinkFacts{wire_.number(), ++requests_begun_}));
   if (!strikes_.delays.empty()) {
     gate_ = Gate::delayed;
     wire_.wake_at(arrival_ + strikes_.delay());

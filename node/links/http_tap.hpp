@@ -83,6 +83,7 @@ class HttpTap {
   Clock::time_point arrival_;
   bool up_over_ = false;
   bool struck_ = false;  ///< nothing is let through any more
+  std::uint64_t requests_begun_ = 0;
   std::string plain_;
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "node/links/connection.hpp"
+#include "node/links/detour.hpp"
 #include "node/links/dials.hpp"
 #include "node/links/link_context.hpp"
 
@@ -108,8 +109,10 @@ struct LinkProxy::State : std::enable_shared_from_this<LinkProxy::State> {
 
   void begin(base::UniqueFd fd, bool v6) {
     const auto& proxy = context->proxy;
-    const auto visit =
-        proxy.dials != nullptr ? proxy.dials->arrived(context->id) : proxy.sites.visit(connect_site(context->id));
+    // What was open before is counted before this one.
+    if (proxy.detour != nullptr) proxy.detour->catch_up();
+    const auto visit = proxy.dials != nullptr ? proxy.dials->arrived(context->id)
+                                              : proxy.sites.visit(connect_site(context->id), SiteBook::LinkFacts{});
     // Its number among the link's, refused ones counted.
     const auto connection = std::make_shared<Connection>(context, visit.occurrence, std::move(fd), v6);
     connections.emplace(visit.occurrence, connection);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "scenarios/event_kinds.hpp"
-#include "scenarios/fault_kinds.hpp"
+#include "scenarios/link_aim.hpp"
 
 namespace leafcutter::node {
 
@@ -14,11 +14,8 @@ SiteBook::SiteBook(scenarios::Plan plan, Recorder& recorder)
     : plan_(std::move(plan)), recorder_(recorder), rules_(plan_.faults.size()) {
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     const auto& fault = plan_.faults[i];
-    const auto* kind = scenarios::fault_kind(fault.kind);
     rules_[i].waits = fault.aim && !fault.aim->after.empty();
-    // An event strikes a process once: the first that is seen.
-    const bool once = kind != nullptr && (kind->mechanism == scenarios::Mechanism::process || kind->between);
-    rules_[i].repeats = fault.aim ? !once && fault.aim->occurrences.repeat() : kind != nullptr && kind->lasting;
+    rules_[i].repeats = scenarios::strikes_repeatedly(fault);
   }
 }
 
@@ -53,6 +50,50 @@ SiteBook::Visit SiteBook::visit(const Site& site) {
     if (const auto& fault = plan_.faults[i]; !fault.aim && fault.site == site && strikes_at(i, visit.occurrence))
       visit.strikes.push_back({i, fault});
   return visit;
+}
+
+std::uint64_t SiteBook::ordinal_of(Rule& rule, std::uint64_t connection) {
+  const auto [found, is_new] = rule.ordinals.try_emplace(connection, 0);
+  if (is_new) found->second = ++rule.selected;
+  return found->second;
+}
+
+SiteBook::Visit SiteBook::visit(const Site& site, const LinkFacts& facts) {
+  const std::lock_guard lock(mutex_);
+  Visit visit;
+  visit.occurrence = ++counts_[site];
+  const auto connection = facts.message == 0 ? visit.occurrence : facts.connection;
+  for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
+    const auto& fault = plan_.faults[i];
+    if (!fault.aim) {
+      if (fault.site == site && strikes_at(i, visit.occurrence)) visit.strikes.push_back({i, fault});
+      continue;
+    }
+    if (fault.site.lane != site.lane || rules_[i].waits) continue;
+    const auto& aim = *fault.aim;
+    if (!aim.occurrences.include(ordinal_of(rules_[i], connection)) || fault.site.operation != site.operation) continue;
+    if (facts.message == 0 ? scenarios::drawn_ways(fault, connection).any()
+                           : (!aim.message || aim.message->holds(facts.message)) &&
+                                 scenarios::drawn_message(fault, connection, facts.message))
+      visit.strikes.push_back({i, fault});
+  }
+  return visit;
+}
+
+std::optional<SiteBook::Strike> SiteBook::visit_open(std::size_t index, std::uint64_t connection) {
+  const std::lock_guard lock(mutex_);
+  auto& rule = rules_.at(index);
+  const auto& fault = plan_.faults.at(index);
+  if (rule.waits || rule.ordinals.contains(connection)) return std::nullopt;
+  if (!fault.aim->occurrences.include(ordinal_of(rule, connection)) || !scenarios::drawn_ways(fault, connection).any())
+    return std::nullopt;
+  return Strike{index, fault};
+}
+
+void SiteBook::forget_connection(const std::string& lane, std::uint64_t connection) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < plan_.faults.size(); ++i)
+    if (plan_.faults[i].site.lane == lane) rules_[i].ordinals.erase(connection);
 }
 
 SiteBook::Visit SiteBook::visit(const Site& site, const scenarios::CallFacts& facts, std::string_view data_folder) {

@@ -51,6 +51,20 @@ class SiteBook {
   /// Something reached this site: counts it and says what strikes. The caller carries the strikes out and reports back.
   Visit visit(const Site& site);
 
+  /// A connection of a link, or a message on it. `message` counts from 1 within the connection; 0: the connection is
+  /// opened, and the visit's occurrence is its number.
+  struct LinkFacts {
+    std::uint64_t connection = 0, message = 0;
+  };
+  Visit visit(const Site& site, const LinkFacts& facts);
+
+  /// The connection is open, and the event that the rule `index` of its link waited for was seen: counts it, and says
+  /// whether it is struck. Nothing: it is not, or was counted before.
+  std::optional<Strike> visit_open(std::size_t index, std::uint64_t connection);
+
+  /// The connection is over: nothing is asked about it any more.
+  void forget_connection(const std::string& lane, std::uint64_t connection);
+
   /// A system call of `lane` in `family`. `resource` is its site's class; empty: it is at no site, which only an aim
   /// can select. `data_folder` is what aims of this lane are relative to.
   Visit visit(const Site& site, const scenarios::CallFacts& facts, std::string_view data_folder);
@@ -113,7 +127,8 @@ class SiteBook {
     std::uint64_t strikes = 0;   ///< times that the fault fired
     std::uint64_t releases = 0;  ///< times that the event of its `until` was seen
     std::optional<std::uint64_t> left = {};
-    bool waits = false;  ///< for the event of its `after`
+    std::map<std::uint64_t, std::uint64_t> ordinals = {};  ///< of a link: of its connections, among those selected
+    bool waits = false;                                    ///< for the event of its `after`
     bool repeats = false;
     bool undone = false;
   };
@@ -121,6 +136,8 @@ class SiteBook {
   /// What the fault's aim says of a call, but for which of them and when.
   bool selects(const Fault& fault, const Site& site, const scenarios::CallFacts& facts,
                std::string_view data_folder) const;
+  /// Which of the connections that a rule of a link counts this is.
+  std::uint64_t ordinal_of(Rule& rule, std::uint64_t connection);
   void conclude(std::size_t index, const std::string& how);
   Value fired_attrs(std::size_t index, Value evidence) const;
 

@@ -8,6 +8,7 @@
 #include "scenarios/dns_lanes.hpp"
 #include "scenarios/fault_kinds.hpp"
 #include "scenarios/loader/loading.hpp"
+#include "scenarios/loader/rules.hpp"
 #include "scenarios/rule.hpp"
 #include "scenarios/rule_terms.hpp"
 #include "scenarios/schema.hpp"
@@ -19,8 +20,7 @@ namespace {
 struct Strikes {
   std::vector<std::pair<std::string, const Node*>> services;
   std::vector<std::pair<Link, const Node*>> links;
-  struct Sets {
-    std::vector<std::string> first, second;
+  struct Sets : Parting {
     const Node* at = nullptr;
   };
   std::vector<Sets> between;
@@ -62,9 +62,7 @@ class ExploreReader {
   }
 
   void observe(const std::string& service, const std::string& family) {
-    auto& families = explore_.observe[service];
-    if (syscall_family(family) != nullptr && std::find(families.begin(), families.end(), family) == families.end())
-      families.push_back(family);
+    observe_family(loading_.scenario, service, family);
   }
 
   void read_target(const Node& on, Strikes& strikes) {
@@ -118,21 +116,22 @@ class ExploreReader {
     if (on.find("and") == nullptr)
       return loading_.notes.error(on, "\"between\" needs \"and\": the services on the other side");
     if (sets.first.empty() || sets.second.empty()) return;
-    if (crossing(sets).empty())
+    sets.across = crossing(sets);
+    if (sets.across.empty())
       return loading_.notes.error(on, "no link leads from " + base::join_names(sets.first) + " to " +
                                           base::join_names(sets.second) + " or back: there is nothing to part");
     strikes.between.push_back(std::move(sets));
   }
 
-  std::vector<const Link*> crossing(const Strikes::Sets& sets) const {
+  std::vector<Link> crossing(const Parting& sets) const {
     const auto has = [](const std::vector<std::string>& side, const std::string& name) {
       return std::find(side.begin(), side.end(), name) != side.end();
     };
-    std::vector<const Link*> links;
+    std::vector<Link> links;
     for (const auto& link : loading_.scenario.links)
       if ((has(sets.first, link.from) && has(sets.second, link.to)) ||
           (has(sets.second, link.from) && has(sets.first, link.to)))
-        links.push_back(&link);
+        links.push_back(link);
     return links;
   }
 
@@ -164,47 +163,12 @@ class ExploreReader {
         for (const auto& item : dns->items) read_dns(item, service);
     }
     if (const auto* written = node.find("rules"); written != nullptr && written->is_list()) {
-      refuse_links(strikes, "rules");
-      read_rules(*written, strikes);
+      RuleTargets targets;
+      for (const auto& [service, at] : strikes.services) targets.services.push_back(service);
+      for (const auto& [link, at] : strikes.links) targets.links.push_back(link);
+      targets.between.assign(strikes.between.begin(), strikes.between.end());
+      load_rules(loading_, *written, targets);
     }
-  }
-
-  void read_rules(const Node& list, const Strikes& strikes) {
-    for (const auto& item : list.items) {
-      if (!item.is_scalar() || item.text.empty()) continue;
-      if (loading_.comment_follows(item)) {
-        loading_.notes.error(
-            item, "YAML takes what follows \" #\" for a comment; write the rule in quotes: \"" + item.text + " #...\"");
-        continue;
-      }
-      for (const auto& [service, at] : strikes.services)
-        if (!read_rule_for(item, service, strikes)) break;  // the next service's mistake is the same one
-    }
-  }
-
-  bool read_rule_for(const Node& item, const std::string& service, const Strikes& strikes) {
-    RuleScope scope;
-    scope.lane = service;
-    for (const auto& [name, at] : strikes.services) scope.services.push_back(name);
-    scope.events = event_scope();
-    Mistake mistake;
-    auto rule = read_rule(item.text, scope, mistake);
-    if (!rule) {
-      const auto [line, column] = loading_.place_within(item, mistake.at);
-      loading_.notes.error(line, column, "rule \"" + item.text + "\": " + mistake.message);
-      return false;
-    }
-    for (const auto& family : families_of(*rule)) observe(rule->site.lane, family);
-    if (std::find(explore_.rules.begin(), explore_.rules.end(), *rule) != explore_.rules.end()) return true;
-    warn_of_crash(item, *fault_kind(rule->kind), rule->site.lane);
-    explore_.rules.push_back(std::move(*rule));
-    return true;
-  }
-
-  void warn_of_crash(const Node& at, const FaultKind& kind, const std::string& lane) {
-    if (kind.kills && loading_.scenario.service(lane)->restart.on == RestartPolicy::On::never)
-      loading_.notes.warning(
-          at, "service \"" + lane + "\" is never restarted: after a crash it stays down (see \"restart\")");
   }
 
   void refuse_links(const Strikes& strikes, const std::string& what) {
@@ -224,7 +188,7 @@ class ExploreReader {
              other.path_glob == choice.path_glob && other.params == choice.params;
     });
     if (same) return;  // asked for twice is asked for once
-    warn_of_crash(at, *kind, choice.lane);
+    warn_of_crash(loading_, at, *kind, choice.lane);
     explore_.faults.push_back(std::move(choice));
   }
 
@@ -403,7 +367,7 @@ class ExploreReader {
     if (!kind.between)
       return loading_.notes.error(
           *chosen->at, "fault \"" + kind.name + "\" strikes links, and this is between services; write on: { link: " +
-                           crossing(sets).front()->id() + " }");
+                           sets.across.front().id() + " }");
     auto& params = chosen->params;
     params["between"] = sets.first;
     params["and"] = sets.second;
@@ -422,27 +386,16 @@ class ExploreReader {
       rule.params = std::move(params);
       explore_.rules.push_back(std::move(rule));
     } else if (at_connect) {
-      for (const auto* link : crossing(sets))
-        if (!link->is_datagrams()) add(*chosen->at, {kind.name, link->id(), "connect", "", params});
+      for (const auto& link : sets.across)
+        if (!link.is_datagrams()) add(*chosen->at, {kind.name, link.id(), "connect", "", params});
     } else {
       add(*chosen->at, {kind.name, workload_lane, "step", "", std::move(params)});
     }
   }
 
-  EventScope event_scope() const {
-    EventScope scope;
-    scope.services = service_names(loading_.scenario);
-    scope.services.emplace_back(workload_lane);
-    scope.lanes = scope.services;
-    scope.lanes.emplace_back("leaf");
-    for (const auto& link : loading_.scenario.links) scope.lanes.push_back(link.id());
-    for (const auto& asking : loading_.scenario.services) scope.lanes.push_back(dns_lane(asking.name));
-    return scope;
-  }
-
   bool known_event(const Node& at, const std::string& text) {
     Mistake mistake;
-    if (read_event_pattern(text, event_scope(), mistake)) return true;
+    if (read_event_pattern(text, event_scope(loading_.scenario), mistake)) return true;
     loading_.notes.error(at, "event \"" + text + "\": " + mistake.message);
     return false;
   }

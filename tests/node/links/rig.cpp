@@ -234,7 +234,9 @@ Rig::Rig(std::uint16_t callee_port, RigOptions options) {
                       []() -> base::Expected<base::UniqueFd> {
                         return base::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
                       },
-                      [this](std::function<void()> task) { boost::asio::post(io_, std::move(task)); }});
+                      [this, never = options.later_never_comes](std::function<void()> task) {
+                        if (!never) boost::asio::post(io_, std::move(task));
+                      }});
   std::vector<base::UniqueFd> listeners;
   base::UniqueFd listener;
   std::tie(listener, port_) = listen_on_loopback(options.buffer_bytes);

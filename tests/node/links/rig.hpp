@@ -95,6 +95,7 @@ struct RigOptions {
   std::vector<Fault> faults = {};
   int buffer_bytes = 0;  ///< of the proxy's kernel sockets; 0: the system's
   std::vector<std::uint16_t> dead_ports_first = {};
+  bool later_never_comes = false;  ///< what the detour wants done later is not done
 };
 
 Fault link_fault(const std::string& kind, const std::string& operation, const std::string& resource,
