@@ -246,7 +246,7 @@ bool comes_with_bytes(const scenarios::Fault& fault, const EngineAim& aim) {
 }
 
 /// Leaves what is drawn and comes after so many bytes.
-void narrow(EngineFaults& faults, const scenarios::Aim& rule, const scenarios::Ways& ways) {
+void narrow_to_aim(EngineFaults& faults, const scenarios::Aim& rule, const scenarios::Ways& ways) {
   std::erase_if(faults, [&](proxy::Fault& fault) {
     auto& flow = fault.selector.flow;
     if (flow == proxy::Flow::both && ways.up != ways.down)
@@ -277,7 +277,7 @@ base::Expected<std::vector<proxy::Fault>> engine_faults(const scenarios::Fault& 
     return base::Error{base::ErrorCode::bad_input, "the network fault engine knows no \"" + fault.kind + "\"", {}};
   const EngineParameters given(fault.params);
   auto faults = maker->second({given, id, link, comes_with_bytes(fault, aim)});
-  if (fault.aim) narrow(faults, *fault.aim, aim.ways);
+  if (fault.aim) narrow_to_aim(faults, *fault.aim, aim.ways);
   return faults;
 }
 

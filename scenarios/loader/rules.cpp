@@ -9,9 +9,9 @@
 namespace leafcutter::scenarios::loading {
 namespace {
 
-class RulesReader {
+class RuleListReader {
  public:
-  RulesReader(Loading& loading, const RuleTargets& targets) : loading_(loading), targets_(targets) {}
+  RuleListReader(Loading& loading, const RuleTargets& targets) : loading_(loading), targets_(targets) {}
 
   void read(const Node& item) {
     // Where only links are named, what does not look like a system call is a rule of links with a mistake in it.
@@ -75,7 +75,7 @@ class RulesReader {
 }  // namespace
 
 void load_rules(Loading& loading, const Node& list, const RuleTargets& targets) {
-  RulesReader reader(loading, targets);
+  RuleListReader reader(loading, targets);
   for (const auto& item : list.items) {
     if (!item.is_scalar() || item.text.empty()) continue;
     if (loading.comment_follows(item))

@@ -20,7 +20,7 @@ links: [ workload -> shop, shop -> broker, workload -> echo, workload -> names ]
 workload:
 )";
 
-constexpr const char* echo_program = R"(
+constexpr const char* ruled_echo_program = R"(
 import socket, threading
 def serve(c):
   try:
@@ -37,7 +37,7 @@ while True:
   threading.Thread(target=serve, args=(c,), daemon=True).start()
 )";
 
-constexpr const char* names_program = R"(
+constexpr const char* ruled_names_program = R"(
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("0.0.0.0", 5300))
@@ -87,7 +87,7 @@ print(json.dumps({"before": before, "ended": ended}))
 )";
 
 /// Two sessions of three datagrams each: what comes back of each, until nothing more does.
-constexpr const char* ask_program = R"(
+constexpr const char* ruled_ask_program = R"(
 import json, select, socket
 heard = []
 for session in range(2):
@@ -116,11 +116,11 @@ struct RuledLeaf {
   explicit RuledLeaf(Nest& given, const std::string& workload, const std::string& on, const std::string& rules,
                      std::uint64_t seed = 1)
       : nest(given) {
-    nest.write("bin/echo.py", echo_program);
-    nest.write("bin/names.py", names_program);
+    nest.write("bin/echo.py", ruled_echo_program);
+    nest.write("bin/names.py", ruled_names_program);
     nest.write("bin/dial.py", dial_program);
     nest.write("bin/hold.py", hold_program);
-    nest.write("bin/ask.py", ask_program);
+    nest.write("bin/ask.py", ruled_ask_program);
     const auto scenario = nest.give(shop_and_broker() + echo_and_names + workload +
                                     "explore:\n  faults:\n    - on: " + on + "\n      rules: [" + rules + "]\n");
     for (auto rule : scenario.explore.rules) {
