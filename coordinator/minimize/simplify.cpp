@@ -39,7 +39,7 @@ std::vector<Fault> simpler_kinds(const Fault& fault) {
   std::vector<const FaultKind*> kinds;
   for (const auto& kind : scenarios::fault_kinds())
     if (kind.mechanism == now->mechanism && kind.complexity < now->complexity && (now->kills || !kind.kills) &&
-        strikes(kind, fault.site.operation))
+        strikes(kind, fault.site.operation) && (!fault.aim || fault.aim->after_bytes == 0 || kind.from_byte))
       kinds.push_back(&kind);
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto* a, const auto* b) { return a->complexity < b->complexity; });

@@ -84,7 +84,11 @@ std::vector<std::string> rule_corpus() {
           "write=hold:5s until=\"ready service=broker\" after=\"reply from=shop status=2xx path=/^.o/\"",
           "read=corrupt:17,3 from 7",
           "write=no-space:1048576,EDQUOT",
-          "nanosleep=skip"};
+          "nanosleep=skip",
+          "latency:5ms,uniform,2ms each=piece message=2..3 caller=shop after=\"reply from=shop\" every 2",
+          "bandwidth:10k,,link flow=to-caller after-bytes=4k probability=25% #3",
+          "partition:2s,to-second until=\"ready service=broker\" after=exit",
+          "duplicate:,0.5 nth=3 port=main first 2"};
 }
 
 std::vector<std::string> run_corpus() {

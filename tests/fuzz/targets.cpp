@@ -12,6 +12,7 @@
 #include "protocols/stream.hpp"
 #include "run_targets.hpp"
 #include "scenarios/fault_kinds.hpp"
+#include "scenarios/link_rule.hpp"
 #include "scenarios/loader.hpp"
 #include "scenarios/plan.hpp"
 #include "scenarios/predicate.hpp"
@@ -193,7 +194,44 @@ int read_plan(const std::uint8_t* data, std::size_t size) {
   return 0;
 }
 
+void promise_kept(const scenarios::Fault& fault) {
+  const auto* kind = scenarios::fault_kind(fault.kind);
+  promise(kind != nullptr && scenarios::check_params(*kind, fault.params).ok(), "a rule makes a fault of no kind");
+  const auto kept = scenarios::fault_from(scenarios::to_value(fault));
+  promise(kept.ok() && *kept == fault, "a rule changes on its way into a plan");
+  for (const auto& pattern : scenarios::event_patterns_of(fault))
+    promise(scenarios::parse_event_pattern(pattern).ok(), "a rule waits for what is no event pattern");
+}
+
+int read_link_rule_line(std::string_view line) {
+  scenarios::LinkRuleScope scope;
+  scope.links = {{"shop", "broker", "main", scenarios::Protocol::tcp, 1, false},
+                 {"shop", "broker", "http", scenarios::Protocol::http, 2, false},
+                 {"till", "names", "main", scenarios::Protocol::udp, 3, true}};
+  scope.between = {{{"shop"}, {"broker"}, {scope.links[0], scope.links[1]}}};
+  bool read = false;
+  for (const auto& link : scope.links) {
+    auto one = scope;
+    one.links = {link};
+    scenarios::Mistake mistake;
+    const auto faults = scenarios::read_link_rule(line, one, mistake);
+    if (!faults) {
+      promise(!mistake.message.empty() && mistake.at <= line.size() && mistake.at + mistake.bytes <= line.size(),
+              "a mistake in a rule of links that does not say what and where");
+      continue;
+    }
+    read = true;
+    for (const auto& fault : *faults) promise_kept(fault);
+    auto again = scenarios::read_link_rule(scenarios::rule_text(faults->front()), one, mistake);
+    if (again) again->front().site.lane = faults->front().site.lane;  // which rule_text() leaves out
+    promise(again && again->front() == faults->front(),
+            "a rule of links that was read is not the same when written and read again");
+  }
+  return read ? 0 : 1;
+}
+
 int read_rule_line(const std::uint8_t* data, std::size_t size) {
+  if (scenarios::names_link_kind(view(data, size))) return read_link_rule_line(view(data, size));
   scenarios::RuleScope scope;
   scope.lane = "shop";
   scope.services = {"shop", "broker"};
@@ -204,16 +242,11 @@ int read_rule_line(const std::uint8_t* data, std::size_t size) {
             "a mistake in a rule that does not say what and where");
     return 1;
   }
-  const auto* kind = scenarios::fault_kind(fault->kind);
-  promise(kind != nullptr && scenarios::check_params(*kind, fault->params).ok(), "a rule makes a fault of no kind");
+  promise_kept(*fault);
   const auto lane = fault->site.lane;
   scope.lane = lane;
   const auto again = scenarios::read_rule(scenarios::rule_text(*fault), scope, mistake);
   promise(again && *again == *fault, "a rule that was read is not the same when written and read again");
-  const auto kept = scenarios::fault_from(scenarios::to_value(*fault));
-  promise(kept.ok() && *kept == *fault, "a rule changes on its way into a plan");
-  for (const auto& pattern : scenarios::event_patterns_of(*fault))
-    promise(scenarios::parse_event_pattern(pattern).ok(), "a rule waits for what is no event pattern");
   return 0;
 }
 

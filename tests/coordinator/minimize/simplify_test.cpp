@@ -79,6 +79,14 @@ TEST(SimplerKinds, KeepTheAim) {
   for (const auto& fault : simpler) EXPECT_EQ(fault.aim, aimed("x", {Which::nth, 2}).aim) << fault.text();
 }
 
+TEST(SimplerKinds, OfWhatBeginsAtAByteBeginThereToo) {
+  Fault slow{"bandwidth", {"a -> b", "connect", ""}, 1, {{"bytes-per-second", 9u}}, scenarios::Aim{}};
+  EXPECT_EQ(kinds(simpler_kinds(slow)), (std::vector<std::string>{"refuse", "reset", "blackhole"}));
+  slow.aim->after_bytes = 9;
+  EXPECT_EQ(kinds(simpler_kinds(slow)), (std::vector<std::string>{"reset", "blackhole"}))
+      << "before a connection is open no byte has passed";
+}
+
 TEST(Narrowed, StrikesTheFirstOfThemAlone) {
   using Which = scenarios::Occurrences::Which;
   const auto of = [](Which which, std::uint32_t n) { return narrowed(aimed("crash-before", {which, n})); };
