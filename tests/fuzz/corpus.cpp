@@ -85,7 +85,8 @@ std::vector<std::string> rule_corpus() {
           "read=corrupt:17,3 from 7",
           "write=no-space:1048576,EDQUOT",
           "nanosleep=skip",
-          "latency:5ms,uniform,2ms each=piece message=2..3 caller=shop after=\"reply from=shop\" every 2",
+          "latency:5ms,uniform,2ms each=piece caller=shop after=\"reply from=shop\" every 2",
+          "latency:5ms message=2..3 callee=broker from 2",
           "bandwidth:10k,,link flow=to-caller after-bytes=4k probability=25% #3",
           "partition:2s,to-second until=\"ready service=broker\" after=exit",
           "duplicate:,0.5 nth=3 port=main first 2"};
