@@ -1,10 +1,8 @@
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <optional>
 
 #include "base/unique_fd.hpp"
+#include "node/leaf/clone.hpp"
 #include "node/leaf/launcher.hpp"
 #include "node/leaf/leaf.hpp"
 #include "node/leaf/outlet.hpp"
@@ -32,11 +31,11 @@ using protocols::Value;
 constexpr std::uint64_t leaf_namespaces =
     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
-pid_t clone_process(std::uint64_t flags) {
+pid_t clone_with(std::uint64_t flags) {
   clone_args args{};
   args.flags = flags;
   args.exit_signal = SIGCHLD;
-  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+  return clone_process(args);
 }
 
 /// What a leaf writes to its standard error: only its last line is of interest, when it did not end well.
@@ -169,14 +168,14 @@ class Nursery {
       return exited(job.execution, false, base::system_error("pipe for a leaf", errno).message);
     UniqueFd read_end(pipe[0]), write_end(pipe[1]);
     std::optional<base::Error> refused;
-    auto pid = clone_process(leaf_namespaces);
+    auto pid = clone_with(leaf_namespaces);
     if (pid < 0) {
       // The leaf still has to say so in its own events: it runs in the host's namespaces and starts nothing.
       refused = base::Error{base::ErrorCode::unavailable,
                             "this host does not let users create namespaces (" + std::string(std::strerror(errno)) +
                                 "); `leafcutter doctor` says what would enable it",
                             {}};
-      pid = clone_process(0);
+      pid = clone_with(0);
     }
     if (pid == 0) child(job, scenario->second, std::move(write_end), std::move(outlet), refused);
     if (pid < 0) return exited(job.execution, false, base::system_error("clone of a leaf", errno).message);
@@ -188,7 +187,7 @@ class Nursery {
   base::Expected<UniqueFd> open_outlet() {
     auto channel = outlet_channel();
     if (!channel) return channel.error();
-    const auto pid = clone_process(0);
+    const auto pid = clone_with(0);
     if (pid < 0) return base::system_error("clone for a way out of a leaf", errno);
     if (pid > 0) return std::move(channel->first);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

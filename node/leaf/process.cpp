@@ -1,7 +1,6 @@
 #include "node/leaf/process.hpp"
 
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -20,6 +19,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "node/leaf/clone.hpp"
 #include "node/leaf/isolation.hpp"
 #include "node/syscalls/filter.hpp"
 
@@ -274,7 +274,7 @@ base::Expected<Process> Process::start(const Spawn& spawn) {
   args.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<std::uint64_t>(&handle);
   args.exit_signal = SIGCHLD;
-  const auto pid = static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+  const auto pid = clone_process(args);
   if (pid < 0) return base::system_error("clone for " + spawn.argv[0], errno);
   if (pid == 0) run_init(prepared);
 
