@@ -13,7 +13,7 @@ constexpr std::size_t longest_target = 4 * 1024;
 constexpr std::size_t longest_method = 32;
 constexpr std::size_t longest_label = 200;
 
-std::int64_t milliseconds(std::chrono::nanoseconds time) {
+std::int64_t started_milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
@@ -66,7 +66,7 @@ void end_exchange(LinkContext& context, Exchange& exchange, Outcome outcome) {
   Value attrs = {{"from", context.link.from},   {"to", context.link.to},
                  {"port", context.link.port},   {"method", exchange.method},
                  {"path", exchange.path},       {"query", exchange.query},
-                 {"outcome", name_of(outcome)}, {"started_ms", milliseconds(exchange.started)}};
+                 {"outcome", name_of(outcome)}, {"started_ms", started_milliseconds(exchange.started)}};
   add_body(attrs, exchange.request);
   if (exchange.response) attrs["reply"] = reply_part(exchange, delivered);
   const auto asked =

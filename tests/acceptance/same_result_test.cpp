@@ -76,10 +76,11 @@ TEST(SameResult, CoordinatorAndNodeAsTwoProcesses) {
   const auto scenario = folder.copy_scenario("outbox", "leaves: 400", "leaves: 60");
   const auto whole = run(folder, scenario, "whole", "2");
 
-  Program coordinator(leafcutter_command({"coordinator", scenario, "--listen", "127.0.0.1:47830", "--events",
-                                          "127.0.0.1:47831", "--format", "json", "--out", folder / "fleet"}),
+  // Ports that no connection of another program is given: those begin at 32768.
+  Program coordinator(leafcutter_command({"coordinator", scenario, "--listen", "127.0.0.1:24730", "--events",
+                                          "127.0.0.1:24731", "--format", "json", "--out", folder / "fleet"}),
                       folder.path());
-  Program node(leafcutter_command({"node", "--join", "127.0.0.1:47830", "--events", "127.0.0.1:47831", "--slots", "2",
+  Program node(leafcutter_command({"node", "--join", "127.0.0.1:24730", "--events", "127.0.0.1:24731", "--slots", "2",
                                    "--name", "one", "--out", folder / "node"}),
                folder.path());
   const auto outcome = coordinator.wait(seconds(240));
