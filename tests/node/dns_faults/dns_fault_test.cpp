@@ -23,7 +23,7 @@ std::string complaint(const DnsFault& fault, Transport transport = Transport::ud
   return status.error().message;
 }
 
-DnsFault fault_of(DnsCase dns_case) {
+DnsFault good_fault_of(DnsCase dns_case) {
   DnsFault fault;
   fault.dns_case = dns_case;
   if (dns_case == DnsCase::delay) fault.delay = proxy::FixedTime{1ms};
@@ -33,7 +33,7 @@ DnsFault fault_of(DnsCase dns_case) {
 
 TEST(DnsFault, EveryCaseHasANameAndIsGood) {
   for (const auto dns_case : every_dns_case) {
-    EXPECT_THAT(complaint(fault_of(dns_case)), IsEmpty()) << name_of(dns_case);
+    EXPECT_THAT(complaint(good_fault_of(dns_case)), IsEmpty()) << name_of(dns_case);
     const auto again = dns_case_of(name_of(dns_case));
     ASSERT_TRUE(again);
     EXPECT_EQ(*again, dns_case);
@@ -47,45 +47,45 @@ TEST(DnsFault, EveryCaseHasANameAndIsGood) {
 TEST(DnsFault, SaysWhichFieldIsWrongAndWhatWouldDo) {
   DnsFault fault;
   EXPECT_THAT(complaint(fault), AllOf(HasSubstr("delay: none is given"), HasSubstr("would do")));
-  fault = fault_of(DnsCase::refused);
+  fault = good_fault_of(DnsCase::refused);
   fault.name = "re*dis";
   EXPECT_THAT(complaint(fault), HasSubstr("name: `re*dis`"));
-  fault = fault_of(DnsCase::refused);
+  fault = good_fault_of(DnsCase::refused);
   fault.types = {"AAAAA"};
   EXPECT_THAT(complaint(fault), AllOf(HasSubstr("types: "), HasSubstr("AAAA")));
   for (const double bad : {-0.1, 1.1, std::nan("")}) {
-    fault = fault_of(DnsCase::refused);
+    fault = good_fault_of(DnsCase::refused);
     fault.probability = bad;
     EXPECT_THAT(complaint(fault), HasSubstr("probability: "));
   }
-  fault = fault_of(DnsCase::refused);
+  fault = good_fault_of(DnsCase::refused);
   fault.occurrences.first = 0;
   EXPECT_THAT(complaint(fault), HasSubstr("occurrences: "));
-  fault = fault_of(DnsCase::refused);
+  fault = good_fault_of(DnsCase::refused);
   fault.delay = proxy::UniformTime{2ms, 1ms};
   EXPECT_THAT(complaint(fault), HasSubstr("delay: "));
   fault.delay.reset();
   fault.cap = 1ms;
   EXPECT_THAT(complaint(fault), HasSubstr("cap: "));
-  fault = fault_of(DnsCase::ttl);
+  fault = good_fault_of(DnsCase::ttl);
   fault.ttl = 0x80000000;
   EXPECT_THAT(complaint(fault), HasSubstr("ttl: "));
 }
 
 TEST(DnsFault, SaysWhatDoesNotGoTogether) {
-  EXPECT_THAT(complaint(fault_of(DnsCase::truncated), Transport::tcp), HasSubstr("put it on the UDP link"));
-  auto fault = fault_of(DnsCase::wrong_answers);
+  EXPECT_THAT(complaint(good_fault_of(DnsCase::truncated), Transport::tcp), HasSubstr("put it on the UDP link"));
+  auto fault = good_fault_of(DnsCase::wrong_answers);
   fault.addresses = {"192.0.2.1", "nowhere"};
   EXPECT_THAT(complaint(fault), HasSubstr("addresses[1]: `nowhere`"));
   fault.addresses.clear();
   EXPECT_THAT(complaint(fault), HasSubstr("addresses: none is given"));
-  fault = fault_of(DnsCase::refused);
+  fault = good_fault_of(DnsCase::refused);
   fault.addresses = {"192.0.2.1"};
   EXPECT_THAT(complaint(fault), HasSubstr("addresses: only wrong-answers"));
-  fault = fault_of(DnsCase::refused);
+  fault = good_fault_of(DnsCase::refused);
   fault.on_reply = true;
   EXPECT_THAT(complaint(fault), HasSubstr("on_reply: refused"));
-  fault = fault_of(DnsCase::nx_domain);
+  fault = good_fault_of(DnsCase::nx_domain);
   fault.name = "*.internal";
   fault.zone = "example";
   EXPECT_THAT(complaint(fault), HasSubstr("zone: `example` does not hold `*.internal`"));
@@ -94,8 +94,8 @@ TEST(DnsFault, SaysWhatDoesNotGoTogether) {
 }
 
 TEST(DnsFault, IsNamedByItsCaseUnlessNamed) {
-  EXPECT_EQ(dns_fault(fault_of(DnsCase::serv_fail), Transport::udp)->id, "dns-serv-fail");
-  EXPECT_EQ(dns_fault(fault_of(DnsCase::serv_fail), Transport::tcp, "x")->id, "x");
+  EXPECT_EQ(dns_fault(good_fault_of(DnsCase::serv_fail), Transport::udp)->id, "dns-serv-fail");
+  EXPECT_EQ(dns_fault(good_fault_of(DnsCase::serv_fail), Transport::tcp, "x")->id, "x");
 }
 
 }  // namespace

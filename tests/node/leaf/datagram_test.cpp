@@ -107,8 +107,9 @@ TEST(Datagrams, WhatTheirCallerDoesAfterAFaultCameAfterIt) {
   EXPECT_EQ(answer_of(ran), (Value{{"AXYZ", "CXYZ"}, whole}));
   const auto fired = ran.of("fault.fired", "workload -> names");
   ASSERT_EQ(fired.size(), 1u);
-  ASSERT_EQ(ran.of("step").size(), 1u);
-  const auto& clock = ran.of("step")[0].clock;
+  const auto steps = ran.of("step");
+  ASSERT_EQ(steps.size(), 1u);
+  const auto& clock = steps[0].clock;
   ASSERT_TRUE(clock.contains("workload -> names"));
   EXPECT_GE(clock.at("workload -> names"), fired[0].seq);
 }

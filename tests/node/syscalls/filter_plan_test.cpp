@@ -8,14 +8,16 @@
 namespace leafcutter::node::tests {
 namespace {
 
-scenarios::Fault rule(const std::string& kind, const std::string& family, Value params, bool uncounted = true) {
+scenarios::Fault kernel_rule(const std::string& kind, const std::string& family, Value params, bool uncounted = true) {
   auto out = fault(kind, family, "", 1, std::move(params));
   out.aim = scenarios::Aim{};
   out.aim->uncounted = uncounted;
   return out;
 }
 
-scenarios::Fault no_randomness(bool uncounted = true) { return rule("errno", "random", {{"error", "EIO"}}, uncounted); }
+scenarios::Fault no_randomness(bool uncounted = true) {
+  return kernel_rule("errno", "random", {{"error", "EIO"}}, uncounted);
+}
 
 FilterPlan plan_of(std::vector<scenarios::Fault> faults) {
   return filter_plan({std::move(faults), {}, {}}, "shop", {"random"}, scenarios::Scope::leaf);
@@ -29,12 +31,12 @@ TEST(FilterPlan, PutsAnAlwaysErrorIntoTheKernel) {
 }
 
 TEST(FilterPlan, LeavesItToTheSupervisorWhenAnotherFaultMeetsTheCall) {
-  EXPECT_TRUE(plan_of({no_randomness(), rule("delay", "random", {{"for", "1ms"}})}).answers.empty());
+  EXPECT_TRUE(plan_of({no_randomness(), kernel_rule("delay", "random", {{"for", "1ms"}})}).answers.empty());
   EXPECT_TRUE(plan_of({no_randomness(), no_randomness()}).answers.empty());
-  auto elsewhere = rule("delay", "random", {{"for", "1ms"}});
+  auto elsewhere = kernel_rule("delay", "random", {{"for", "1ms"}});
   elsewhere.site.lane = "broker";
   EXPECT_EQ(plan_of({no_randomness(), elsewhere}).answers.size(), 1u);
-  EXPECT_EQ(plan_of({no_randomness(), rule("delay", "sleep", {{"for", "1ms"}})}).answers.size(), 1u);
+  EXPECT_EQ(plan_of({no_randomness(), kernel_rule("delay", "sleep", {{"for", "1ms"}})}).answers.size(), 1u);
   EXPECT_TRUE(plan_of({no_randomness(false)}).answers.empty()) << "it is to be counted";
 }
 
@@ -81,7 +83,7 @@ TEST(KernelAnswer, LeavesOtherCallsOfTheFamilyToTheSupervisor) {
   const auto outcome = run({program("steps"), "write," + a + ",x", "fsync," + a},
                            {.families = {"fsync", "write"},
                             .data_folder = folder.path(),
-                            .faults = {rule("errno", "fsync", {{"error", "EDQUOT"}})},
+                            .faults = {kernel_rule("errno", "fsync", {{"error", "EDQUOT"}})},
                             .scope = scenarios::Scope::program});
   EXPECT_THAT(outcome.output, testing::HasSubstr("fsync -1 " + std::to_string(EDQUOT)));
   EXPECT_EQ(outcome.count("fsync", "data:a"), 0u);

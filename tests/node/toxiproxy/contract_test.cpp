@@ -16,8 +16,6 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string upstream_text = "localhost:20001";
-
 std::string at_port(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
 TEST(Contract, VersionIsOneLine) {

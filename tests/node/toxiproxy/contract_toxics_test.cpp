@@ -14,8 +14,6 @@ using proxy::port_of;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string upstream_text = "localhost:20001";
-
 // --- toxics ---
 
 TEST(Contract, AToxicHasDefaults) {

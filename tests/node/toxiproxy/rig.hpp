@@ -12,6 +12,9 @@
 
 namespace leafcutter::node::toxiproxy {
 
+/// An upstream as the wire contract's own examples have it; nobody listens there.
+inline const std::string upstream_text = "localhost:20001";
+
 using namespace std::chrono_literals;
 using proxy::eventually;
 using proxy::Peer;
