@@ -134,22 +134,26 @@ void DatagramSession::ready(std::uint32_t) {
   }
 }
 
+/// False: it was sent on, since there are no faults that way, or discarded, since there is no memory for it.
+bool DatagramSession::meets_faults(Direction direction, std::string_view bytes) {
+  const auto& one = way(direction);
+  if (!one.chain) {
+    send(direction, bytes);
+    return false;
+  }
+  if (has_room(one, bytes.size())) return true;
+  link_.discard(ordinal_, direction, bytes.size(), "the link's memory is used up");
+  return false;
+}
+
 void DatagramSession::pass(Direction direction, std::string_view bytes) {
-  auto& one = way(direction);
   if (closing_) {
     link_.discard(ordinal_, direction, bytes.size(), "a fault ends the session");
     return;
   }
-  if (!one.chain) {
-    send(direction, bytes);
-    return;
-  }
-  if (!has_room(one, bytes.size())) {
-    link_.discard(ordinal_, direction, bytes.size(), "the link's memory is used up");
-    return;
-  }
+  if (!meets_faults(direction, bytes)) return;
   // It came just now, and not when the round began: other sockets may have been served for long since then.
-  one.chain->push(std::string(bytes), worker_.refresh());
+  way(direction).chain->push(std::string(bytes), worker_.refresh());
   deliver(direction);
   close_if_done();
   if (!over_) arm_timer();
@@ -182,16 +186,8 @@ void DatagramSession::close_if_done() {
 
 /// From the fault's place on, the other way.
 void DatagramSession::pass_back(const ArmedFaultPtr& by, Direction direction, std::string bytes) {
-  auto& one = way(direction);
-  if (!one.chain) {
-    send(direction, bytes);
-    return;
-  }
-  if (!has_room(one, bytes.size())) {
-    link_.discard(ordinal_, direction, bytes.size(), "the link's memory is used up");
-    return;
-  }
-  one.chain->insert(by, std::move(bytes), worker_.now());
+  if (!meets_faults(direction, bytes)) return;
+  way(direction).chain->insert(by, std::move(bytes), worker_.now());
   deliver(direction);
 }
 

@@ -47,6 +47,7 @@ class DatagramSession final : public Pumped,
   void report_failure(Cause cause, std::string detail);
   void renew_chains();
   bool has_room(const Way& way, std::size_t bytes) const;
+  bool meets_faults(Direction direction, std::string_view bytes);
   void close_if_done();
   void pass_back(const ArmedFaultPtr& by, Direction direction, std::string bytes);
   void send_back(BackPassage back, Direction direction);

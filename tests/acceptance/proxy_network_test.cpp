@@ -22,6 +22,7 @@ using acceptance::Json;
 using acceptance::leafcutter_command;
 using acceptance::Outcome;
 using acceptance::Program;
+using acceptance::records;
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -51,17 +52,6 @@ int free_port_of_both() {
   }
   ADD_FAILURE() << "no port is free for both";
   return 0;
-}
-
-std::vector<Json> journal_records(const std::string& file, const std::string& type) {
-  std::ifstream lines(file);
-  std::vector<Json> found;
-  for (std::string line; std::getline(lines, line);) {
-    auto record = Json::parse(line, nullptr, false);
-    EXPECT_TRUE(record.is_object()) << line;
-    if (record.is_object() && record["type"] == type) found.push_back(std::move(record));
-  }
-  return found;
 }
 
 class DnsThroughProxy : public testing::Test {
@@ -152,7 +142,7 @@ TEST_F(DnsThroughProxy, DigSeesEveryFaultOverDatagramsAndConnections) {
   proxy_->signal_alone(SIGTERM);
   EXPECT_EQ(proxy_->wait(seconds(20)).exit, 0);
   std::multiset<std::string> struck;
-  for (const auto& one : journal_records(folder_ / "journal", "struck"))
+  for (const auto& one : records(acceptance::content(folder_ / "journal"), "struck"))
     if (one["effect"] == "filter")
       struck.insert(one["link"].get<std::string>() + " " + one["fault"].get<std::string>());
   for (const std::string fault : {"gone", "broken", "silent", "wrong", "aged", "late", "once"})
@@ -171,7 +161,7 @@ TEST_F(DnsThroughProxy, AResolverThatIsNotThereIsSaidAndTheProxyGoesOn) {
   EXPECT_THAT(dig({"plain.internal", "+tcp"}), HasSubstr("192.0.2.10"));
   proxy_->signal_alone(SIGTERM);
   EXPECT_EQ(proxy_->wait(seconds(20)).exit, 0);
-  EXPECT_FALSE(journal_records(folder_ / "journal", "connect-failed").empty());
+  EXPECT_FALSE(records(acceptance::content(folder_ / "journal"), "connect-failed").empty());
 }
 
 // Name servers that take questions and never answer: in a network of the test's own.

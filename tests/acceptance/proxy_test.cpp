@@ -15,12 +15,14 @@
 namespace {
 
 namespace fs = std::filesystem;
+using acceptance::content;
 using acceptance::Folder;
 using acceptance::Json;
 using acceptance::leafcutter;
 using acceptance::leafcutter_command;
 using acceptance::Outcome;
 using acceptance::Program;
+using acceptance::records;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
@@ -34,22 +36,6 @@ int free_port() {
   EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
   ::close(fd);
   return ntohs(address.sin_port);
-}
-
-std::string content(const std::string& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-std::vector<Json> records(const std::string& text, const std::string& type) {
-  std::istringstream lines(text);
-  std::vector<Json> found;
-  for (std::string line; std::getline(lines, line);) {
-    auto record = Json::parse(line, nullptr, false);
-    EXPECT_TRUE(record.is_object()) << line;
-    if (record.is_object() && record["type"] == type) found.push_back(std::move(record));
-  }
-  return found;
 }
 
 class ProxyCommand : public testing::Test {

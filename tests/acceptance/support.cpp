@@ -27,11 +27,6 @@ int milliseconds_until(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<long long>(left, 0, 1'000'000));
 }
 
-std::string read_whole(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string link_target(const fs::path& path) {
   std::error_code code;
   return fs::read_symlink(path, code).string();
@@ -43,7 +38,7 @@ std::string traces_of(const std::string& marker) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const auto name = entry.path().filename().string();
     if (!std::isdigit(static_cast<unsigned char>(name[0])) || name == std::to_string(::getpid())) continue;
-    auto command = read_whole(entry.path() / "cmdline");
+    auto command = content(entry.path() / "cmdline");
     std::replace(command.begin(), command.end(), '\0', ' ');
     const auto said =
         command + " [" + link_target(entry.path() / "exe") + ", in " + link_target(entry.path() / "cwd") + "]";
@@ -58,15 +53,31 @@ std::string traces_of(const std::string& marker) {
 pid_t child_now(pid_t parent, const std::string& word) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     if (!std::isdigit(static_cast<unsigned char>(entry.path().filename().string()[0]))) continue;
-    const auto status = read_whole(entry.path() / "status");
+    const auto status = content(entry.path() / "status");
     if (status.find("\nPPid:\t" + std::to_string(parent) + "\n") == std::string::npos) continue;
-    if (read_whole(entry.path() / "cmdline").find(word) != std::string::npos)
+    if (content(entry.path() / "cmdline").find(word) != std::string::npos)
       return static_cast<pid_t>(std::stol(entry.path().filename().string()));
   }
   return -1;
 }
 
 }  // namespace
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<Json> records(const std::string& text, const std::string& type) {
+  std::istringstream lines(text);
+  std::vector<Json> found;
+  for (std::string line; std::getline(lines, line);) {
+    auto record = Json::parse(line, nullptr, false);
+    EXPECT_TRUE(record.is_object()) << line;
+    if (record.is_object() && record["type"] == type) found.push_back(std::move(record));
+  }
+  return found;
+}
 
 fs::path source_folder() { return leafcutter::tests::checkout(); }
 
@@ -83,7 +94,7 @@ std::string Folder::copy_scenario(const std::string& name, const std::string& fr
 }
 
 void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
-  auto text = read_whole(file);
+  auto text = content(file);
   auto at = text.find(from);
   if (at == std::string::npos) throw std::runtime_error(file.string() + " does not say \"" + from + "\"");
   for (; at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);

@@ -97,6 +97,12 @@ std::vector<std::string> leafcutter_command(std::vector<std::string> arguments);
 /// The document of `run --format json`; fails the test when there is none.
 Json document(const Outcome& outcome);
 
+/// A file as it is; empty when it cannot be read.
+std::string content(const fs::path& file);
+
+/// Of lines that are one JSON object each: those of a type. Fails the test at any other line.
+std::vector<Json> records(const std::string& text, const std::string& type);
+
 /// A child of `parent` with `word` in its command line; -1 when there is none after a while.
 pid_t child_with(pid_t parent, const std::string& word, std::chrono::seconds patience = std::chrono::seconds(10));
 

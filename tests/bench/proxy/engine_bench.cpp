@@ -226,20 +226,12 @@ void lone_delays() {
   }
 }
 
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
-}
-
 /// What a UDP link sends on in a second while a quarter more comes than its bandwidth says; without one, as much as
 /// the machine can.
 void datagram_rate(std::uint64_t rate, std::size_t size) {
   const int sink = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
             from = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  auto address = loopback(0);
+  auto address = bench::loopback(0);
   socklen_t length = sizeof address;
   if (::bind(sink, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
       ::getsockname(sink, reinterpret_cast<sockaddr*>(&address), &length) != 0)
@@ -257,7 +249,7 @@ void datagram_rate(std::uint64_t rate, std::size_t size) {
   }
   const auto added = one->add_link(std::move(config));
   if (!added) std::exit(2);
-  const auto to = loopback(static_cast<std::uint16_t>(std::stoi(added->substr(added->rfind(':') + 1))));
+  const auto to = bench::loopback(static_cast<std::uint16_t>(std::stoi(added->substr(added->rfind(':') + 1))));
   std::atomic<bool> over{false};
   std::thread sender([&] {
     const std::string bytes(size, 'x');

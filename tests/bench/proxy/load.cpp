@@ -19,6 +19,14 @@
 #include "base/unique_fd.hpp"
 
 namespace leafcutter::bench_proxy {
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
 namespace {
 
 using base::UniqueFd;
@@ -29,14 +37,6 @@ constexpr double longest_echo_s = 0.2;
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);
   std::exit(2);
-}
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
 }
 
 UniqueFd bound(std::uint16_t& port) {

@@ -1,9 +1,13 @@
 // The two ends between which a proxy is measured: an upstream that echoes or swallows, and the clients.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <cstdint>
 
 namespace leafcutter::bench_proxy {
+
+sockaddr_in loopback(std::uint16_t port);
 
 /// A process of its own that serves until it is killed with its parent: byte 'E' first: echoes; 'S': swallows up to the
 /// end and answers with one byte. Exits the bench when it cannot start.
