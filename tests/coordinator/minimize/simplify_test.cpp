@@ -30,8 +30,8 @@ TEST(SimplerKinds, KeepToWhatTheOperationAllows) {
 }
 
 TEST(SimplerKinds, DoNotInventParameters) {
-  const Fault crash{"crash-after", {"shop", "write", "data:a"}, 1, Value::object()};
-  EXPECT_EQ(kinds(simpler_kinds(crash)), (std::vector<std::string>{"crash-before"}));  // errno would need an error
+  const Fault late{"crash-after", {"shop", "write", "data:a"}, 1, Value::object()};
+  EXPECT_EQ(kinds(simpler_kinds(late)), (std::vector<std::string>{"crash-before"}));  // errno would need an error
 }
 
 TEST(SimplerKinds, OfAFaultThatKillsNobodyKillNobody) {

@@ -36,12 +36,6 @@ std::string dump_dom(const std::string& profile, const std::string& address) {
   return dom;
 }
 
-std::size_t occurrences(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 /// Only what the script made: without the script and its data.
 std::string drawn(std::string dom) {
   for (auto at = dom.find("<script"); at != std::string::npos; at = dom.find("<script"))

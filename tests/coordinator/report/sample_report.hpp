@@ -11,6 +11,12 @@ namespace leafcutter::coordinator::testing {
 
 inline constexpr const char* hostile = "</script><img src=x onerror=alert(1)>&\"'\x01\xff";
 
+inline std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 inline Result leaf_result(std::uint32_t epoch, std::uint64_t index, scenarios::Reason reason,
                           const std::string& detail = {}) {
   Result result;

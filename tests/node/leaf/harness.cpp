@@ -224,4 +224,24 @@ std::vector<pid_t> processes_with(const std::string& marker) {
   return out;
 }
 
+pid_t parent_of(pid_t pid) {
+  const auto text = base::read_file("/proc/" + std::to_string(pid) + "/stat");
+  const auto end = text ? text->rfind(')') : std::string::npos;  // the program's name may have spaces in it
+  pid_t parent = -1;
+  if (end != std::string::npos) std::sscanf(text->c_str() + end + 1, " %*c %d", &parent);
+  return parent;
+}
+
+pid_t own_nursery() {
+  for (const auto pid : processes_with("leaf-nursery"))
+    if (parent_of(pid) == ::getpid()) return pid;
+  return -1;
+}
+
+std::string went(const Ran& ran, const std::string& lane) {
+  for (const auto& event : ran.of("log", lane))
+    if (const auto line = event.attrs.value("line", ""); line.starts_with("went ")) return line.substr(5);
+  return "no line of " + lane;
+}
+
 }  // namespace leafcutter::node::testing

@@ -97,6 +97,15 @@ class Nest {
 /// Pids of processes with `marker` among their arguments.
 std::vector<pid_t> processes_with(const std::string& marker);
 
+/// -1: there is no such process.
+pid_t parent_of(pid_t pid);
+
+/// The nursery that this process started, or -1.
+pid_t own_nursery();
+
+/// What the lane's first line of log says after "went ".
+std::string went(const Ran& ran, const std::string& lane = "ask");
+
 /// Waits until `true_now` holds; false at the deadline.
 template <class Condition>
 bool eventually(Condition true_now, std::chrono::milliseconds within) {

@@ -19,21 +19,6 @@
 namespace leafcutter::node::testing {
 namespace {
 
-pid_t parent_of(pid_t pid) {
-  const auto text = base::read_file("/proc/" + std::to_string(pid) + "/stat");
-  const auto end = text ? text->rfind(')') : std::string::npos;
-  if (end == std::string::npos) return -1;
-  pid_t parent = -1;
-  std::sscanf(text->c_str() + end + 1, " %*c %d", &parent);
-  return parent;
-}
-
-pid_t own_nursery() {
-  for (const auto pid : processes_with("leaf-nursery"))
-    if (parent_of(pid) == ::getpid()) return pid;
-  return -1;
-}
-
 bool descends_from(pid_t pid, pid_t ancestor) {
   for (int generation = 0; pid > 1 && generation < 20; ++generation, pid = parent_of(pid))
     if (pid == ancestor) return true;

@@ -228,13 +228,7 @@ workload:
   const auto execution = nest.start(nest.job(plan));
   ASSERT_TRUE(nest.wait_for(execution, "fault.fired")) << nest.wait(execution, std::chrono::seconds(0)).text();
   ASSERT_GE(stopped_among(processes_with(marker)), 3u);
-  pid_t nursery = -1;
-  for (const auto pid : processes_with("leaf-nursery")) {
-    const auto text = base::read_file("/proc/" + std::to_string(pid) + "/stat");
-    pid_t parent = -1;
-    if (text && std::sscanf(text->c_str() + text->rfind(')') + 1, " %*c %d", &parent) == 1 && parent == ::getpid())
-      nursery = pid;
-  }
+  const auto nursery = own_nursery();
   ASSERT_GT(nursery, 0);
   ASSERT_EQ(::kill(nursery, SIGKILL), 0);
   EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }, std::chrono::seconds(2)));

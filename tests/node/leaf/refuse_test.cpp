@@ -103,12 +103,6 @@ scenarios::Plan refusing(std::uint32_t nth, const std::string& link = "ask -> gr
   return plan;
 }
 
-std::string went(const Ran& ran, const std::string& lane = "ask") {
-  for (const auto& event : ran.of("log", lane))
-    if (const auto line = event.attrs.value("line", ""); line.starts_with("went ")) return line.substr(5);
-  return "no line of " + lane;
-}
-
 /// "1+ 2- 3+": the connections of the link by number, and whether they were opened.
 std::string opened(const Ran& ran, const std::string& link = "ask -> greeter") {
   std::vector<std::pair<int, bool>> connections;

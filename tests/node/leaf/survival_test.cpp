@@ -19,13 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-pid_t parent_of(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string key; status >> key;)
-    if (pid_t parent = 0; key == "PPid:" && status >> parent) return parent;
-  return -1;
-}
-
 /// What the program counts; the file stays readable when its leaf has gone.
 class Counters {
  public:
