@@ -38,9 +38,8 @@ struct Probe {
 
 base::Expected<Probe> probe(const scenarios::Scenario& scenario, const std::string& out) {
   if (const auto capable = require_capabilities(); !capable) return capable.error();
-  const auto folders = make_folders(out, "probe-" + std::to_string(::getpid()));
+  const auto folders = make_folders(out, "probe", Keep::nothing);
   if (!folders) return folders.error();
-  const FoldersRemoval removal(*folders);
   const auto runner = LeafRunner::start(*folders, scenario);
   if (!runner) return runner.error();
   const auto baseline = coordinator::baseline_epoch(scenario, scenarios::identity(scenario));

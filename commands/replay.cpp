@@ -125,9 +125,8 @@ int replay(const ReplayOptions& options, Context& context) {
   const auto subject = address ? by_address(*address, out) : by_signature(options.what, out);
   if (!subject) return fail(subject.error());
   if (const auto capable = require_capabilities(); !capable) return fail(capable.error());
-  const auto folders = make_folders(out, "replay-" + std::to_string(::getpid()));
+  const auto folders = make_folders(out, "replay", Keep::nothing);
   if (!folders) return fail(folders.error());
-  const FoldersRemoval removal(*folders);
 
   print("leaf " + subject->address + "\n");
   if (subject->plan.faults.empty()) print("  no faults\n");

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/digest.hpp"
+#include "base/folder_lock.hpp"
 #include "base/text.hpp"
 #include "coordinator/ledger/blobs.hpp"
-#include "coordinator/ledger/folder_lock.hpp"
 #include "coordinator/ledger/result_codec.hpp"
 #include "coordinator/ledger/schema.hpp"
 #include "coordinator/ledger/sqlite.hpp"
@@ -25,7 +25,7 @@ using base::Status;
 struct Ledger::State {
   std::mutex mutex;  // a transaction belongs to one caller
   std::string folder;
-  FolderLock lock;  // before the database: it goes last
+  base::FolderLock lock;  // before the database: it goes last
   Database database;
   Blobs blobs;
 
@@ -109,7 +109,7 @@ Ledger::~Ledger() = default;
 
 base::Expected<std::unique_ptr<Ledger>> Ledger::open(const std::string& folder) {
   if (auto status = make_folders(folder + "/blobs"); !status) return status.error();
-  auto lock = FolderLock::take(folder);
+  auto lock = base::FolderLock::take(folder);
   if (!lock) return lock.error();
   auto database = Database::open(folder + "/ledger.db");
   if (!database) return database.error();
