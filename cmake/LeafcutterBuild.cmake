@@ -69,8 +69,8 @@ function(leafcutter_subject target)
   endif()
 endfunction()
 
-# Four sources are compiled as one where nobody edits them: a cold build is mostly headers of CAF, Boost and GoogleTest.
-# Off in the debug preset: touching one file there recompiles one file.
+# Four sources are compiled as one where nobody edits them (the release preset): a cold build is mostly headers of CAF,
+# Boost and GoogleTest. Off elsewhere: touching one file there recompiles one file.
 option(LEAFCUTTER_UNITY "Compile sources in groups of four" OFF)
 function(leafcutter_unity target)
   if(LEAFCUTTER_UNITY)

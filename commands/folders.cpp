@@ -88,7 +88,7 @@ std::string temporary_folder() {
 constexpr const char* short_prefix = "leafcutter-";
 
 std::string run_folder(const std::string& out, const std::string& part) {
-  const auto folder = out + "/run/" + part;
+  auto folder = out + "/run/" + part;
   if (folder.size() <= longest_run_folder) return folder;
   return temporary_folder() + "/" + short_prefix +
          base::sha256(folder + ":" + std::to_string(::geteuid())).substr(0, 12);
