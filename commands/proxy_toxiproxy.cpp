@@ -7,10 +7,11 @@
 #include "commands/descriptor_limit.hpp"
 #include "commands/interrupts.hpp"
 #include "commands/output.hpp"
+#include "http/token.hpp"
 #include "node/runs/journal_file.hpp"
 #include "node/runs/records.hpp"
+#include "node/toxiproxy/api.hpp"
 #include "node/toxiproxy/service.hpp"
-#include "node/toxiproxy/token.hpp"
 #include "scenarios/verdict.hpp"
 
 namespace leafcutter::commands {
@@ -50,10 +51,10 @@ std::string started_text(const toxiproxy::Service& service, std::uint64_t seed) 
 /// Everything that can be wrong with the options; errors have been printed.
 std::optional<toxiproxy::ServiceOptions> service_options(const ToxiproxyOptions& options) {
   toxiproxy::ServiceOptions service;
-  service.server.address = options.address;
+  service.address = options.address;
   service.engine.seed = options.seed.value_or(0);
   service.engine.threads = options.threads;
-  auto token = toxiproxy::read_token(options.token_file);
+  auto token = http::read_token(options.token_file, toxiproxy::token_variable);
   if (!token) {
     print_error(token.error());
     return std::nullopt;

@@ -5,9 +5,10 @@
 #include <optional>
 
 #include "base/random.hpp"
+#include "http/exposition.hpp"
+#include "http/token.hpp"
 #include "node/toxiproxy/metrics.hpp"
 #include "node/toxiproxy/render.hpp"
-#include "node/toxiproxy/token.hpp"
 
 namespace leafcutter::node::toxiproxy {
 namespace {
@@ -15,16 +16,16 @@ namespace {
 constexpr const char* plain_text = "text/plain; charset=utf-8";
 constexpr const char* json_type = "application/json";
 
-HttpReply text_reply(unsigned status, std::string text) {
+http::Reply text_reply(unsigned status, std::string text) {
   return {status, {{"Content-Type", plain_text}, {"X-Content-Type-Options", "nosniff"}}, std::move(text) + "\n"};
 }
 
-HttpReply json_reply(unsigned status, std::string body) {
+http::Reply json_reply(unsigned status, std::string body) {
   return {status, {{"Content-Type", json_type}}, std::move(body)};
 }
 
 /// Errors are JSON, and are said to be text: so it is with Toxiproxy.
-HttpReply error_reply(unsigned status, const std::string& message) {
+http::Reply error_reply(unsigned status, const std::string& message) {
   return text_reply(status, json_of_error(message, status));
 }
 
@@ -33,10 +34,10 @@ unsigned status_of(const base::Error& error) {
   return error.code == base::ErrorCode::conflict ? 409 : 500;
 }
 
-HttpReply error_reply(const base::Error& error) { return error_reply(status_of(error), error.message); }
+http::Reply error_reply(const base::Error& error) { return error_reply(status_of(error), error.message); }
 
-HttpReply not_allowed(const std::string& allowed) { return {405, {{"Allow", allowed}}, ""}; }
-HttpReply no_such_page() { return text_reply(404, "404 page not found"); }
+http::Reply not_allowed(const std::string& allowed) { return {405, {{"Allow", allowed}}, ""}; }
+http::Reply no_such_page() { return text_reply(404, "404 page not found"); }
 
 /// "a%20b" -> "a b"; nothing when a percent sign is followed by no number.
 std::optional<std::string> decoded(std::string_view text) {
@@ -97,12 +98,6 @@ void add_name(const std::string& listen, std::vector<proxy::HostPort>& names) {
 
 }  // namespace
 
-const std::string* HttpReply::header(const std::string& name) const {
-  for (const auto& [key, value] : headers)
-    if (key == name) return &value;
-  return nullptr;
-}
-
 Api::Api(Links& links, std::string token, std::uint64_t identity)
     : links_(links), token_(std::move(token)), identity_(identity) {}
 
@@ -122,7 +117,7 @@ CountAccepted Api::counter() const {
   return [this](const std::string& proxy) { return links_.accepted(proxy); };
 }
 
-HttpReply Api::answer(const HttpRequest& request) {
+http::Reply Api::answer(const http::Request& request) {
   notes_.clear();
   auto reply = route(request);
   ++stats_.replies[std::min<std::size_t>(reply.status / 100, stats_.replies.size() - 1)];
@@ -131,11 +126,11 @@ HttpReply Api::answer(const HttpRequest& request) {
   return reply;
 }
 
-bool Api::is_allowed(const HttpRequest& request) const {
-  return token_.empty() || is_bearer_of(request.authorization, token_);
+bool Api::is_allowed(const http::Request& request) const {
+  return token_.empty() || http::is_bearer_of(request.authorization, token_);
 }
 
-std::vector<proxy::HostPort> Api::names_wanted(const HttpRequest& request) const {
+std::vector<proxy::HostPort> Api::names_wanted(const http::Request& request) const {
   const auto parts = parts_of(request.target);
   if (!is_allowed(request) || !is_update(request.method) || !parts || parts->empty() || parts->size() > 2) return {};
   const auto& first = parts->front();
@@ -160,7 +155,7 @@ std::vector<proxy::HostPort> Api::names_wanted(std::string_view json) const {
   return names;
 }
 
-HttpReply Api::route(const HttpRequest& request) {
+http::Reply Api::route(const http::Request& request) {
   if (request.user_agent.rfind("Mozilla/", 0) == 0) return text_reply(403, "User agent not allowed");
   if (!is_allowed(request)) {
     auto refused = error_reply(401, "the token is missing or wrong; Authorization: Bearer TOKEN would do");
@@ -187,25 +182,25 @@ HttpReply Api::route(const HttpRequest& request) {
   if (alone && first == "populate") return post ? on_populate(request) : not_allowed("POST");
   if (alone && first == "reset") return post ? on_reset() : not_allowed("POST");
   if (alone && first == "version")
-    return get ? HttpReply{200,
-                           {{"Content-Type", "application/json;charset=utf-8"}},
-                           std::string("{\"version\": \"") + compatible_version + "\"}\n"}
+    return get ? http::Reply{200,
+                             {{"Content-Type", "application/json;charset=utf-8"}},
+                             std::string("{\"version\": \"") + compatible_version + "\"}\n"}
                : not_allowed("GET");
   if (alone && first == "metrics")
-    return get ? HttpReply{200, {{"Content-Type", metrics_type}}, metrics_text(book_, links_.stats(), stats_)}
+    return get ? http::Reply{200, {{"Content-Type", http::Exposition::content_type}}, metrics_text(book_, links_.stats(), stats_)}
                : not_allowed("GET");
   return no_such_page();
 }
 
 template <class Body>
-HttpReply Api::carry_out(const base::Expected<Change>& change, unsigned status, Body body) {
+http::Reply Api::carry_out(const base::Expected<Change>& change, unsigned status, Body body) {
   if (!change) return error_reply(change.error());
   const auto outcome = book_.carry_out(*change, [this](const Operation& one) { return links_.perform(one); });
   if (outcome.failed) return error_reply(500, outcome.failed->message);
-  return status == 204 ? HttpReply{204} : json_reply(status, body());
+  return status == 204 ? http::Reply{204} : json_reply(status, body());
 }
 
-HttpReply Api::on_proxies(const HttpRequest& request) {
+http::Reply Api::on_proxies(const http::Request& request) {
   if (request.method == "GET") return json_reply(200, json_of(book_.proxies()));
   if (request.method != "POST") return not_allowed("GET, POST");
   const auto input = read_proxy(request.body, notes_);
@@ -213,7 +208,7 @@ HttpReply Api::on_proxies(const HttpRequest& request) {
   return carry_out(book_.create(*input, notes_), 201, [&] { return json_of(*book_.find(*input->name)); });
 }
 
-HttpReply Api::on_proxy(const HttpRequest& request, const std::string& name) {
+http::Reply Api::on_proxy(const http::Request& request, const std::string& name) {
   const bool get = request.method == "GET", remove = request.method == "DELETE";
   if (!get && !remove && !is_update(request.method)) return not_allowed("GET, POST, PATCH, DELETE");
   const auto* proxy = book_.find(name);
@@ -226,7 +221,7 @@ HttpReply Api::on_proxy(const HttpRequest& request, const std::string& name) {
   return carry_out(book_.update(*proxy, *input), 200, [&] { return json_of(*book_.find(name)); });
 }
 
-HttpReply Api::on_toxics(const HttpRequest& request, const Proxy& proxy) {
+http::Reply Api::on_toxics(const http::Request& request, const Proxy& proxy) {
   if (request.method == "GET") return json_reply(200, json_of_toxics(proxy));
   const auto input = read_toxic(request.body, notes_);
   if (!input) return error_reply(input.error());
@@ -236,7 +231,7 @@ HttpReply Api::on_toxics(const HttpRequest& request, const Proxy& proxy) {
   return carry_out(book_.add_toxic(proxy, *toxic), 200, [&] { return json_of(*toxic); });
 }
 
-HttpReply Api::on_toxic(const HttpRequest& request, const Proxy& proxy, const std::string& name) {
+http::Reply Api::on_toxic(const http::Request& request, const Proxy& proxy, const std::string& name) {
   const auto* toxic = proxy.toxic(name);
   if (toxic == nullptr) return error_reply(404, "toxic not found");
   if (request.method == "GET") return json_reply(200, json_of(*toxic));
@@ -249,7 +244,7 @@ HttpReply Api::on_toxic(const HttpRequest& request, const Proxy& proxy, const st
   return carry_out(book_.replace_toxic(proxy, *changed), 200, [&] { return json_of(*changed); });
 }
 
-HttpReply Api::on_populate(const HttpRequest& request) {
+http::Reply Api::on_populate(const http::Request& request) {
   const auto refuse = [](const base::Error& error) {
     return json_reply(status_of(error), json_of_populated({}, error.message, status_of(error)));
   };
@@ -264,7 +259,7 @@ HttpReply Api::on_populate(const HttpRequest& request) {
   return json_reply(500, json_of_populated(proxies, outcome.failed->message, 500));
 }
 
-HttpReply Api::on_reset() {
+http::Reply Api::on_reset() {
   return carry_out(book_.reset(), 204, [] { return ""; });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/message.hpp"
 #include "node/proxy/event.hpp"
 #include "node/proxy/socket_address.hpp"
 #include "node/toxiproxy/book.hpp"
@@ -16,19 +17,6 @@ namespace leafcutter::node::toxiproxy {
 
 /// What we answer GET /version with: the version whose interface this is.
 constexpr const char* compatible_version = "2.12.0";
-
-struct HttpRequest {
-  std::string method, target;
-  std::string user_agent = {}, authorization = {};
-  std::string body = {};
-};
-
-struct HttpReply {
-  unsigned status = 200;
-  std::vector<std::pair<std::string, std::string>> headers = {};
-  std::string body = {};
-  const std::string* header(const std::string& name) const;
-};
 
 /// The engine, as far as the interface has to do with it.
 class Links {
@@ -50,26 +38,26 @@ class Api {
   /// those of other processes.
   Api(Links& links, std::string token, std::uint64_t identity);
 
-  HttpReply answer(const HttpRequest& request);
+  http::Reply answer(const http::Request& request);
   /// Names that proxies may come to listen on by this request; their addresses are to be known before it is answered.
-  std::vector<proxy::HostPort> names_wanted(const HttpRequest& request) const;
+  std::vector<proxy::HostPort> names_wanted(const http::Request& request) const;
   std::vector<proxy::HostPort> names_wanted(std::string_view json) const;
   /// The same as POST /populate, for a file, which may also be what GET /proxies once answered.
   base::Status populate(std::string_view json, Notes& notes);
   const Book& book() const { return book_; }
 
  private:
-  bool is_allowed(const HttpRequest& request) const;
-  HttpReply route(const HttpRequest& request);
-  HttpReply on_proxies(const HttpRequest& request);
-  HttpReply on_proxy(const HttpRequest& request, const std::string& name);
-  HttpReply on_toxics(const HttpRequest& request, const Proxy& proxy);
-  HttpReply on_toxic(const HttpRequest& request, const Proxy& proxy, const std::string& name);
-  HttpReply on_populate(const HttpRequest& request);
-  HttpReply on_reset();
+  bool is_allowed(const http::Request& request) const;
+  http::Reply route(const http::Request& request);
+  http::Reply on_proxies(const http::Request& request);
+  http::Reply on_proxy(const http::Request& request, const std::string& name);
+  http::Reply on_toxics(const http::Request& request, const Proxy& proxy);
+  http::Reply on_toxic(const http::Request& request, const Proxy& proxy, const std::string& name);
+  http::Reply on_populate(const http::Request& request);
+  http::Reply on_reset();
   /// The reply's body is written when it has been done.
   template <class Body>
-  HttpReply carry_out(const base::Expected<Change>& change, unsigned status, Body body);
+  http::Reply carry_out(const base::Expected<Change>& change, unsigned status, Body body);
   std::string next_request_id();
   CountAccepted counter() const;
 

@@ -2,40 +2,12 @@
 
 #include <functional>
 
+#include "http/exposition.hpp"
+
 namespace leafcutter::node::toxiproxy {
 namespace {
 
-using Labels = std::vector<std::pair<std::string, std::string>>;
-
-class Exposition {
- public:
-  void family(const std::string& name, const std::string& type, const std::string& help) {
-    name_ = name;
-    text_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
-  }
-  void sample(const Labels& labels, const std::string& value) {
-    text_ += name_;
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      text_ += (i == 0 ? "{" : ",") + labels[i].first + "=\"" + escaped(labels[i].second) + "\"";
-    text_ += (labels.empty() ? " " : "} ") + value + "\n";
-  }
-  void sample(const Labels& labels, std::uint64_t value) { sample(labels, std::to_string(value)); }
-  std::string take() { return std::move(text_); }
-
- private:
-  static std::string escaped(const std::string& value) {
-    std::string out;
-    for (const char c : value) {
-      if (c == '\\' || c == '"') out += '\\';
-      if (c == '\n')
-        out += "\\n";
-      else
-        out += c;
-    }
-    return out;
-  }
-  std::string name_, text_;
-};
+using http::Exposition;
 
 using LinkValue = std::function<std::uint64_t(const proxy::LinkStats&)>;
 

@@ -69,7 +69,7 @@ class PaperLinks final : public Links {
   }
 };
 
-void check_reply(const HttpReply& reply) {
+void check_reply(const http::Reply& reply) {
   must(reply.status >= 200 && reply.status < 600, "a reply has no status");
   must(reply.status != 401, "a token is asked for that there is not");
   for (const auto& [name, value] : reply.headers) {
@@ -113,7 +113,7 @@ int answer_toxiproxy(const std::uint8_t* data, std::size_t size) {
     left.remove_prefix(std::min(left.size(), one.size() + 2));
     const auto line = one.substr(0, one.find('\n'));
     const auto space = line.find(' ');
-    HttpRequest request;
+    http::Request request;
     request.method = line.substr(0, space);
     if (space != std::string_view::npos) request.target = line.substr(space + 1);
     if (line.size() < one.size()) request.body = one.substr(line.size() + 1);

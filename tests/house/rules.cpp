@@ -16,13 +16,14 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::set<std::string>>& floors() {
   static const std::map<std::string, std::set<std::string>> rooms = {
       {"base", {}},
+      {"http", {"base"}},
       {"protocols", {"base"}},
       {"config", {"base"}},
       {"scenarios", {"base", "protocols", "config"}},
       {"actors", {"base", "protocols", "config", "scenarios"}},
-      {"node", {"base", "protocols", "config", "scenarios", "actors"}},
-      {"coordinator", {"base", "protocols", "config", "scenarios", "actors"}},
-      {"commands", {"base", "protocols", "config", "scenarios", "actors", "node", "coordinator"}},
+      {"node", {"base", "http", "protocols", "config", "scenarios", "actors"}},
+      {"coordinator", {"base", "http", "protocols", "config", "scenarios", "actors"}},
+      {"commands", {"base", "http", "protocols", "config", "scenarios", "actors", "node", "coordinator"}},
   };
   return rooms;
 }

@@ -57,7 +57,7 @@ std::string ending_soon(Peer& peer) {
 }
 
 ApiRig::ApiRig(ServiceOptions options) {
-  options.server.address = "127.0.0.1:0";
+  options.address = "127.0.0.1:0";
   Notes notes;
   auto started = Service::start(std::move(options), notes);
   if (!started) throw std::runtime_error(started.error().text());

@@ -10,7 +10,7 @@
 #include <future>
 #include <thread>
 
-#include "node/toxiproxy/token.hpp"
+#include "http/token.hpp"
 #include "rig.hpp"
 
 namespace leafcutter::node::toxiproxy {
@@ -25,7 +25,7 @@ const std::string good_token = "0123456789abcdef";
 
 std::string started_error(const std::string& address, const std::string& token) {
   ServiceOptions options;
-  options.server.address = address;
+  options.address = address;
   options.token = token;
   Notes notes;
   const auto started = Service::start(std::move(options), notes);
@@ -69,18 +69,19 @@ TEST(Access, TokensComeFromAFileOrTheEnvironment) {
   const auto file = std::filesystem::path(testing::TempDir()) / "toxiproxy-token";
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
   write(good_token + "\nsecond line\n");
-  EXPECT_EQ(*read_token(file.string()), good_token);
+  EXPECT_EQ(*http::read_token(file.string(), token_variable), good_token);
   write("short\n");
-  EXPECT_THAT(read_token(file.string()).error().message, HasSubstr("has 5 characters; 16 or more would do"));
+  EXPECT_THAT(http::read_token(file.string(), token_variable).error().message,
+              HasSubstr("has 5 characters; 16 or more would do"));
   write("a token with spaces in it");
-  EXPECT_THAT(read_token(file.string()).error().message, HasSubstr("a header cannot carry"));
+  EXPECT_THAT(http::read_token(file.string(), token_variable).error().message, HasSubstr("a header cannot carry"));
   std::filesystem::remove(file);
-  EXPECT_FALSE(read_token(file.string()));
-  EXPECT_EQ(*read_token(""), "");
+  EXPECT_FALSE(http::read_token(file.string(), token_variable));
+  EXPECT_EQ(*http::read_token("", token_variable), "");
   ::setenv(token_variable, good_token.c_str(), 1);
-  EXPECT_EQ(*read_token(""), good_token);
+  EXPECT_EQ(*http::read_token("", token_variable), good_token);
   ::setenv(token_variable, "short", 1);
-  EXPECT_THAT(read_token("").error().message, HasSubstr(token_variable));
+  EXPECT_THAT(http::read_token("", token_variable).error().message, HasSubstr(token_variable));
   ::unsetenv(token_variable);
 }
 
@@ -304,7 +305,7 @@ TEST(HttpServer, ABadConfigurationStartsNothing) {
            {R"([{"name":"a","upstream":"b:1","toxics":[{"type":"lag"}]}])",
             "invalid toxic type (toxics[0]) at proxy 1"}}) {
     ServiceOptions options;
-    options.server.address = "127.0.0.1:0";
+    options.address = "127.0.0.1:0";
     options.config = config;
     Notes notes;
     const auto started = Service::start(std::move(options), notes);

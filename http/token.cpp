@@ -1,4 +1,4 @@
-#include "node/toxiproxy/token.hpp"
+#include "http/token.hpp"
 
 #include <openssl/crypto.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 
-namespace leafcutter::node::toxiproxy {
+namespace leafcutter::http {
 namespace {
 
 constexpr std::size_t shortest_token = 16;
@@ -28,16 +28,16 @@ base::Status good_token(std::string_view token, const std::string& source) {
 
 }  // namespace
 
-base::Expected<std::string> read_token(const std::string& file) {
+base::Expected<std::string> read_token(const std::string& file, const char* variable) {
   std::string token, source;
   if (!file.empty()) {
     auto text = base::read_file(file);
     if (!text) return text.error();
     token = text->substr(0, text->find_first_of("\r\n"));
     source = file;
-  } else if (const char* value = std::getenv(token_variable)) {
+  } else if (const char* value = std::getenv(variable)) {
     token = value;
-    source = token_variable;
+    source = variable;
   } else {
     return std::string();
   }
@@ -56,4 +56,4 @@ bool is_bearer_of(std::string_view authorization, std::string_view token) {
   return ::CRYPTO_memcmp(given.data(), wanted.data(), wanted.size()) == 0;
 }
 
-}  // namespace leafcutter::node::toxiproxy
+}  // namespace leafcutter::http

@@ -1,4 +1,6 @@
-#include "node/toxiproxy/server.hpp"
+#include "http/server.hpp"
+
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
@@ -9,20 +11,18 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <ctime>
 #include <list>
 #include <optional>
 #include <thread>
 
-#include "node/proxy/socket_address.hpp"
-#include "node/toxiproxy/render.hpp"
-
-namespace leafcutter::node::toxiproxy {
+namespace leafcutter::http {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = beast::http;
+namespace wire = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
@@ -41,10 +41,10 @@ std::string string_of(beast::string_view text) { return {text.data(), text.size(
 
 /// The status for bytes that are no request of ours; 0: nobody is left to be told.
 unsigned status_of_bad_request(const error_code& error) {
-  if (error == http::error::body_limit) return 413;
-  if (error == http::error::header_limit) return 431;
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
-  return error.category() == http::make_error_code(http::error::bad_version).category() ? 400 : 0;
+  if (error == wire::error::body_limit) return 413;
+  if (error == wire::error::header_limit) return 431;
+  if (error == wire::error::end_of_stream || error == wire::error::partial_message) return 0;
+  return error.category() == wire::make_error_code(wire::error::bad_version).category() ? 400 : 0;
 }
 
 class HttpSession;
@@ -71,7 +71,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     parser_->header_limit(static_cast<std::uint32_t>(sessions_.options.header_bytes));
     parser_->body_limit(sessions_.options.body_bytes);
     stream_.expires_after(time);
-    http::async_read_header(
+    wire::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](const error_code& error, std::size_t) { self->got_header(error); });
   }
@@ -89,16 +89,16 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     const auto own = std::find(all.begin(), all.end(), shared_from_this());
     if (own != all.end()) all.splice(all.end(), all, own);
     stream_.expires_after(sessions_.options.read_time);
-    if (!beast::iequals(parser_->get()[http::field::expect], "100-continue")) return read_body();
-    interim_.emplace(http::status::continue_, parser_->get().version());
-    http::async_write(stream_, *interim_, [self = shared_from_this()](const error_code& failed, std::size_t) {
+    if (!beast::iequals(parser_->get()[wire::field::expect], "100-continue")) return read_body();
+    interim_.emplace(wire::status::continue_, parser_->get().version());
+    wire::async_write(stream_, *interim_, [self = shared_from_this()](const error_code& failed, std::size_t) {
       if (failed) return self->end();
       self->read_body();
     });
   }
 
   void read_body() {
-    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](const error_code& error, std::size_t) {
+    wire::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](const error_code& error, std::size_t) {
       if (error) return self->refuse(error);
       self->got_request();
     });
@@ -107,7 +107,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void got_request() {
     const auto message = parser_->release();
     request_ = {string_of(message.method_string()), string_of(message.target()),
-                string_of(message[http::field::user_agent]), string_of(message[http::field::authorization]),
+                string_of(message[wire::field::user_agent]), string_of(message[wire::field::authorization]),
                 message.body()};
     version_ = message.version();
     keep_ = message.keep_alive();
@@ -132,11 +132,11 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void answer() {
-    HttpReply reply;
+    Reply reply;
     try {
       reply = sessions_.handler(request_);
     } catch (const std::exception& error) {
-      reply = {500, {{"Content-Type", "text/plain; charset=utf-8"}}, json_of_error(error.what(), 500) + "\n"};
+      reply = sessions_.options.complaint(500, error.what());
     }
     if (request_.method == "HEAD") reply.body.clear();
     send(reply, version_, keep_);
@@ -145,25 +145,22 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void refuse(const error_code& error) {
     const auto status = status_of_bad_request(error);
     if (status == 0) return end();
-    send({status,
-          {{"Content-Type", "text/plain; charset=utf-8"}},
-          json_of_error("bad request: " + error.message(), status) + "\n"},
-         11, false);
+    send(sessions_.options.complaint(status, "bad request: " + error.message()), 11, false);
   }
 
-  void send(const HttpReply& reply, unsigned version, bool keep) {
+  void send(const Reply& reply, unsigned version, bool keep) {
     response_.emplace();
     response_->version(version);
     response_->result(reply.status);
-    response_->set(http::field::server, "leafcutter");
-    response_->set(http::field::date, http_date());
+    response_->set(wire::field::server, "leafcutter");
+    response_->set(wire::field::date, http_date());
     for (const auto& [name, value] : reply.headers) response_->insert(name, value);
     response_->keep_alive(keep);
     response_->body() = reply.body;
     // A 204 has no length (RFC 9110, 8.6).
     if (reply.status != 204) response_->content_length(reply.body.size());
     stream_.expires_after(sessions_.options.write_time);
-    http::async_write(stream_, *response_, [self = shared_from_this(), keep](const error_code& error, std::size_t) {
+    wire::async_write(stream_, *response_, [self = shared_from_this(), keep](const error_code& error, std::size_t) {
       if (error || !keep) return self->end();
       self->await(self->sessions_.options.idle_time);
     });
@@ -184,30 +181,29 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   asio::steady_timer patience_;  ///< with what is prepared
   Sessions& sessions_;
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
-  std::optional<http::response<http::string_body>> response_;
-  std::optional<http::response<http::empty_body>> interim_;
-  HttpRequest request_;
+  std::optional<wire::request_parser<wire::string_body>> parser_;
+  std::optional<wire::response<wire::string_body>> response_;
+  std::optional<wire::response<wire::empty_body>> interim_;
+  Request request_;
   unsigned version_ = 11;
   bool idle_ = true, keep_ = false, preparing_ = false;
 };
 
 }  // namespace
 
-bool is_loopback(const std::string& address) {
-  const auto parsed = proxy::parse_host_port(address, "address");
-  if (!parsed) return false;
-  if (parsed->host == "localhost") return true;
-  error_code error;
-  const auto ip = asio::ip::make_address(parsed->host, error);
-  return !error && ip.is_loopback();
+const std::string* Reply::header(const std::string& name) const {
+  const auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& one) { return one.first == name; });
+  return found == headers.end() ? nullptr : &found->second;
+}
+
+Reply ServerOptions::plain_complaint(unsigned status, const std::string& why) {
+  return {status, {{"Content-Type", "text/plain; charset=utf-8"}}, why + "\n"};
 }
 
 struct Server::State {
   ServerOptions options;
   Handler handler;
   Prepare prepare;
-  std::string address;
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
   asio::steady_timer retry{io};
@@ -215,25 +211,22 @@ struct Server::State {
   bool accepting = false, stopping = false;
   std::thread thread;
 
-  base::Status listen();
+  base::Status listen(base::UniqueFd listener);
   void accept();
   void accepted(const error_code& error, tcp::socket socket);
   bool make_room();
   void run();
 };
 
-base::Status Server::State::listen() {
-  const auto parsed = proxy::parse_host_port(options.address, "--toxiproxy");
-  if (!parsed) return parsed.error();
-  const auto addresses = proxy::resolve_host(*parsed);
-  if (!addresses) return addresses.error();
-  auto fd = proxy::open_listener(addresses->front(), SOCK_STREAM);
-  if (!fd) return fd.error();
-  address = proxy::local_address(fd->get()).text();
+base::Status Server::State::listen(base::UniqueFd listener) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return base::system_error("serve HTTP", errno);
   error_code error;
-  acceptor.assign(addresses->front().family() == AF_INET6 ? tcp::v6() : tcp::v4(), fd->get(), error);
-  if (error) return base::Error{base::ErrorCode::io, "listen on " + address + ": " + error.message(), {}};
-  (void)fd->release();
+  acceptor.assign(own.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), listener.get(), error);
+  if (error) return base::Error{base::ErrorCode::io, "serve HTTP: " + error.message(), {}};
+  (void)listener.release();
   return base::ok();
 }
 
@@ -283,18 +276,17 @@ void Server::State::run() {
 
 Server::Server() : state_(std::make_unique<State>()) {}
 
-base::Expected<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Handler handler, Prepare prepare) {
+base::Expected<std::unique_ptr<Server>> Server::start(base::UniqueFd listener, const ServerOptions& options,
+                                                      Handler handler, Prepare prepare) {
   std::unique_ptr<Server> server(new Server());
   auto& state = *server->state_;
   state.options = options;
   state.handler = std::move(handler);
   state.prepare = std::move(prepare);
-  if (const auto listening = state.listen(); !listening) return listening.error();
+  if (const auto listening = state.listen(std::move(listener)); !listening) return listening.error();
   state.thread = std::thread([&state] { state.run(); });
   return server;
 }
-
-const std::string& Server::address() const { return state_->address; }
 
 Server::~Server() { stop(); }
 
@@ -311,4 +303,4 @@ void Server::stop() {
   state_->thread.join();
 }
 
-}  // namespace leafcutter::node::toxiproxy
+}  // namespace leafcutter::http
