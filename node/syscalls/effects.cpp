@@ -238,6 +238,7 @@ base::Expected<Effects::Ended> Effects::crash_before(Case& at, const Strike& str
 }
 
 base::Expected<Effects::Ended> Effects::crash_after(Case& at, const Strike& strike) {
+  if (!find_room(at, all_bytes)) return cannot(at, strike, full_first);
   const auto task = target(at);
   const auto outcome = carry_out(at, request(at, task));
   if (!outcome) return outcome.error();

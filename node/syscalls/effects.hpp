@@ -30,6 +30,17 @@ std::int64_t whole_milliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
+/// What a call does to the bytes in use on a disk.
+struct SpaceUse {
+  std::uint64_t grows = 0;    ///< bytes more
+  std::uint64_t gives = 0;    ///< bytes less
+  std::uint64_t carries = 0;  ///< of a write: bytes in all; the first ones may be within the file, and use none
+  bool divisible = false;     ///< it can be carried out in part
+  bool new_name = false;
+
+  bool fits(std::uint64_t left) const { return grows <= left && !(new_name && left == 0); }
+};
+
 /// Used by the supervisor's thread only. Never blocks, but for a call carried out on a task's behalf (bounded) and for
 /// the crash of the service. Errors are the supervisor's own, and the image's: io.
 class Effects {
@@ -77,6 +88,8 @@ class Effects {
  private:
   using Strike = SiteBook::Strike;
   static constexpr std::int64_t unlimited_bytes = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::uint64_t all_bytes = std::numeric_limits<std::uint64_t>::max();
+  static constexpr const char* full_first = "the disk of another fault is full first";
 
   /// What a call is answered with that does not run, and the strike that this makes real.
   struct Answer {
@@ -107,9 +120,9 @@ class Effects {
     std::optional<Taken> taken;
     std::optional<Answer> answer;  ///< it is decided
     std::unique_ptr<Case> then;    ///< the call's other object: what strikes there, when nothing here ended it
-    std::vector<std::pair<std::size_t, std::int64_t>> space;  ///< what the call uses of a fault's bytes when it runs
-    std::string others;                                       ///< endings that another one came before
-    std::string unable;                                       ///< endings that could not be carried out, and why
+    std::vector<std::pair<std::size_t, SpaceUse>> space;  ///< by fault: what the call uses of its bytes when it runs
+    std::string others;                                   ///< endings that another one came before
+    std::string unable;                                   ///< endings that could not be carried out, and why
   };
   enum class Ended {
     yes,
@@ -193,6 +206,10 @@ class Effects {
   void add_space_faults(Case& at) const;
   bool is_on_disk(const Object& object, const scenarios::Fault& fault) const;
   base::Expected<Ended> run_out_of_space(Case& at, const Strike& strike);
+  /// Before the call is carried out here, with `at_most` bytes: what it uses, wherever it writes. False: one of its
+  /// disks is full first.
+  bool find_room(Case& at, std::uint64_t at_most) const;
+  base::Expected<SpaceUse> space_use(const Case& at, std::uint64_t at_most) const;
   /// The call went through: with so many bytes, where it carries any.
   void account_space(const Case& at, std::int64_t carried);
 

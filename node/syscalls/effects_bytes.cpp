@@ -156,6 +156,7 @@ base::Expected<Effects::Ended> Effects::cut_short(Case& at, const Strike& strike
     carried = at.taken->got.performed.result;
     value = *put;
   } else {
+    if (!find_room(at, most)) return cannot(at, strike, full_first);
     const auto done = carry_out(at, limited);
     if (!done) return done.error();
     if (!done->done || done->result <= 0) return cannot(at, strike, done->done ? "the call failed" : done->why);
@@ -177,6 +178,7 @@ base::Expected<Effects::Ended> Effects::tear(Case& at, const Strike& strike) {
   const auto task = target(at);
   auto limited = request(at, task);
   limited.at_most = most;
+  if (!find_room(at, most)) return cannot(at, strike, full_first);
   const auto done = carry_out(at, limited);
   if (!done) return done.error();
   if (!done->done || done->result <= 0) return cannot(at, strike, done->done ? "the call failed" : done->why);
@@ -202,6 +204,7 @@ base::Expected<Effects::Ended> Effects::corrupt_on_the_way(Case& at, const Strik
   wanted.at_most = most;
   WrongBit wrong{offset, static_cast<unsigned>(count_parameter(strike.fault, "bit"))};
   wanted.change = [&](std::string& bytes) { wrong.strike(bytes); };
+  if (!find_room(at, most)) return cannot(at, strike, full_first);
   const auto done = carry_out(at, wanted);
   if (!done) return done.error();
   if (!done->done) return cannot(at, strike, done->why);

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "node/syscalls/asked.hpp"
 #include "node/syscalls/effects.hpp"
@@ -16,15 +18,6 @@
 
 namespace leafcutter::node {
 namespace {
-
-/// What a call does to the bytes in use.
-struct Use {
-  std::uint64_t grows = 0;    ///< bytes more
-  std::uint64_t gives = 0;    ///< bytes less
-  std::uint64_t carries = 0;  ///< of a write: bytes in all; the first ones may be within the file
-  bool divisible = false;     ///< it can be carried out in part
-  bool new_name = false;
-};
 
 base::Expected<std::optional<struct stat>> status_at(const Target& task, const seccomp_data& call, int path_index,
                                                      int folder_index, bool follow) {
@@ -52,8 +45,8 @@ std::uint64_t size_of(const struct stat& status) {
 
 std::uint64_t beyond(std::uint64_t end, std::uint64_t size) { return end > size ? end - size : 0; }
 
-base::Expected<Use> use_of_write(const Target& task, const seccomp_data& call, const CallShape& shape,
-                                 std::uint64_t bytes) {
+base::Expected<SpaceUse> use_of_write(const Target& task, const seccomp_data& call, const CallShape& shape,
+                                      std::uint64_t bytes) {
   const auto fd = static_cast<int>(call.args[shape.fd]);
   const auto status = task.descriptor_status(fd);
   if (!status) return status.error();
@@ -68,17 +61,17 @@ base::Expected<Use> use_of_write(const Target& task, const seccomp_data& call, c
     if (!standing) return standing.error();
     offset = *standing;
   }
-  Use use;
+  SpaceUse use;
   use.carries = bytes;
   use.divisible = true;
   use.grows = std::min(bytes, beyond(*offset + bytes, size_of(*status)));
   return use;
 }
 
-base::Expected<Use> use_of_open(const Target& task, const seccomp_data& call, const CallShape& shape) {
+base::Expected<SpaceUse> use_of_open(const Target& task, const seccomp_data& call, const CallShape& shape) {
   const auto flags = asked_flags(call, task);
   if (!flags) return flags.error();
-  Use use;
+  SpaceUse use;
   if ((*flags & O_TMPFILE) == O_TMPFILE) {
     use.new_name = true;
     return use;
@@ -92,7 +85,7 @@ base::Expected<Use> use_of_open(const Target& task, const seccomp_data& call, co
   return use;
 }
 
-base::Expected<Use> use_of_length(const Target& task, const seccomp_data& call, const CallShape& shape) {
+base::Expected<SpaceUse> use_of_length(const Target& task, const seccomp_data& call, const CallShape& shape) {
   std::optional<struct stat> status;
   if (call.nr == SYS_truncate) {
     auto there = status_at(task, call, shape.path, shape.folder, true);
@@ -103,7 +96,7 @@ base::Expected<Use> use_of_length(const Target& task, const seccomp_data& call, 
     if (!open) return open.error();
     status = *open;
   }
-  Use use;
+  SpaceUse use;
   const auto length = call.args[1];
   if (!status || static_cast<std::int64_t>(length) < 0) return use;
   use.grows = beyond(length, size_of(*status));
@@ -111,10 +104,10 @@ base::Expected<Use> use_of_length(const Target& task, const seccomp_data& call, 
   return use;
 }
 
-base::Expected<Use> use_of_allocation(const Target& task, const seccomp_data& call) {
+base::Expected<SpaceUse> use_of_allocation(const Target& task, const seccomp_data& call) {
   const auto status = task.descriptor_status(static_cast<int>(call.args[0]));
   if (!status) return status.error();
-  Use use;
+  SpaceUse use;
   const auto mode = static_cast<int>(call.args[1]);
   if ((mode & ~FALLOC_FL_KEEP_SIZE) == 0)
     use.grows = std::min<std::uint64_t>(call.args[3], beyond(call.args[2] + call.args[3], size_of(*status)));
@@ -124,17 +117,18 @@ base::Expected<Use> use_of_allocation(const Target& task, const seccomp_data& ca
 }
 
 /// A name that goes: the bytes go with the file's last one. (A file that is still open keeps them; here they are free.)
-base::Expected<Use> use_of_removal(const Target& task, const seccomp_data& call, int path, int folder) {
+base::Expected<SpaceUse> use_of_removal(const Target& task, const seccomp_data& call, int path, int folder) {
   const auto there = status_at(task, call, path, folder, false);
   if (!there) return there.error();
-  Use use;
+  SpaceUse use;
   if (*there && (*there)->st_nlink == 1) use.gives = size_of(**there);
   return use;
 }
 
-base::Expected<Use> use_of(const Target& task, const seccomp_data& call, const Object& object, std::uint64_t bytes) {
+base::Expected<SpaceUse> use_of(const Target& task, const seccomp_data& call, const Object& object,
+                                std::uint64_t bytes) {
   const auto* shape = call_shape(call.nr);
-  if (shape == nullptr) return Use();
+  if (shape == nullptr) return SpaceUse();
   if (object.family == "write") return use_of_write(task, call, *shape, bytes);
   if (object.family == "open") return use_of_open(task, call, *shape);
   if (object.family == "truncate") return use_of_length(task, call, *shape);
@@ -146,7 +140,7 @@ base::Expected<Use> use_of(const Target& task, const seccomp_data& call, const O
     if (use && links) *use = {.new_name = true};
     return use;
   }
-  Use use;
+  SpaceUse use;
   use.new_name = object.family == "mkdir";
   return use;
 }
@@ -180,17 +174,37 @@ bool Effects::is_on_disk(const Object& object, const scenarios::Fault& fault) co
   return by_path.selects(object.facts(), context_.data_folder);
 }
 
+base::Expected<SpaceUse> Effects::space_use(const Case& at, std::uint64_t at_most) const {
+  const auto bytes = at.object.family == "write" ? carried_bytes(at) : base::Expected<std::uint64_t>(0);
+  if (!bytes) return bytes.error();
+  return use_of(target(at), at.notification.data, at.object, std::min(*bytes, at_most));
+}
+
+/// A fault that carries the call out ends it before the turn of those of the disk that come later in the plan, or that
+/// strike where the bytes go to.
+bool Effects::find_room(Case& at, std::uint64_t at_most) const {
+  std::vector<std::pair<std::size_t, SpaceUse>> found;
+  for (const auto* side = &at; side != nullptr; side = side->then.get())
+    for (const auto& strike : side->endings) {
+      const auto left = strike.fault.kind == "no-space" ? context_.sites.left(strike.index) : std::nullopt;
+      if (!left) continue;
+      const auto use = space_use(*side, at_most);
+      if (!use) continue;  // nor could its own turn come
+      if (!use->fits(*left)) return false;
+      found.emplace_back(strike.index, *use);
+    }
+  at.space = std::move(found);
+  return true;
+}
+
 base::Expected<Effects::Ended> Effects::run_out_of_space(Case& at, const Strike& strike) {
   const auto left = context_.sites.left(strike.index);
   if (!left) return Ended::no;
   const auto task = target(at);
-  const auto bytes = at.object.family == "write" ? carried_bytes(at) : base::Expected<std::uint64_t>(0);
-  if (!bytes) return cannot(at, strike, bytes.error().message);
-  const auto use = use_of(task, at.notification.data, at.object, *bytes);
+  const auto use = space_use(at, all_bytes);
   if (!use) return cannot(at, strike, use.error().message);
-  if (use->grows <= *left && !(use->new_name && *left == 0)) {
-    if (use->grows > 0 || use->gives > 0)
-      at.space.push_back({strike.index, static_cast<std::int64_t>(use->gives) - static_cast<std::int64_t>(use->grows)});
+  if (use->fits(*left)) {
+    at.space.emplace_back(strike.index, *use);
     return Ended::no;
   }
   const auto name = strike.fault.params.value("error", "ENOSPC");
@@ -201,13 +215,14 @@ base::Expected<Effects::Ended> Effects::run_out_of_space(Case& at, const Strike&
   proof["errno_name"] = name;
   const auto fits = use->divisible ? use->carries - (use->grows - *left) : 0;
   if (fits > 0) {
+    if (!find_room(at, fits)) return cannot(at, strike, full_first);
     auto part = request(at, task);
     part.at_most = fits;
     part.answered = true;
     const auto done = carry_out(at, part);
     if (!done) return done.error();
     if (!done->done || done->result <= 0) return cannot(at, strike, done->done ? "the call failed" : done->why);
-    context_.sites.use(strike.index, *left);
+    account_space(at, done->result);
     proof["carried"] = done->result;
     return strike_with(at, strike, {.value = done->result}, {{"effect", "no-space"}}, std::move(proof));
   }
@@ -217,14 +232,10 @@ base::Expected<Effects::Ended> Effects::run_out_of_space(Case& at, const Strike&
 
 void Effects::account_space(const Case& at, std::int64_t carried) {
   if (carried < 0) return;
-  for (const auto& [index, change] : at.space) {
-    if (change >= 0)
-      context_.sites.give_back(index, static_cast<std::uint64_t>(change));
-    else
-      context_.sites.use(
-          index, at.object.family == "write"
-                     ? std::min<std::uint64_t>(static_cast<std::uint64_t>(-change), static_cast<std::uint64_t>(carried))
-                     : static_cast<std::uint64_t>(-change));
+  for (const auto& [fault, use] : at.space) {
+    const auto left_out = beyond(use.carries, static_cast<std::uint64_t>(carried));  // of its end, which is what grows
+    context_.sites.use(fault, beyond(use.grows, left_out));
+    context_.sites.give_back(fault, use.gives);
   }
 }
 

@@ -19,7 +19,7 @@ class NoSpace : public testing::Test {
   }
   Outcome under(std::vector<scenarios::Fault> faults, std::vector<std::string> steps) {
     steps.insert(steps.begin(), program("steps"));
-    return run(steps, {.families = {"write", "allocate", "open", "mkdir", "truncate", "rename", "unlink"},
+    return run(steps, {.families = {"write", "allocate", "open", "mkdir", "truncate", "rename", "unlink", "read"},
                        .data_folder = folder_.path(),
                        .faults = std::move(faults),
                        .working_folder = folder_.path()});
@@ -115,6 +115,68 @@ TEST_F(NoSpace, CopiesUseWhatTheyCopy) {
   const auto outcome = with(12, {"write,a,1", "sendfile,from,b", "copy,from,c", "copy,from,d"});
   EXPECT_EQ(outcome.output, "write 1 0\nsendfile 10 0\ncopy 1 0\ncopy -1 28\n");
   EXPECT_EQ(contents(folder_ / "c"), "0");
+}
+
+/// It ends where its bytes come from, and uses what arrives all the same.
+TEST_F(NoSpace, ACopyThatIsCutOrMadeWrongAtItsSourceUsesWhatArrived) {
+  std::ofstream(folder_ / "from") << "0123456789";
+  for (const auto* copy : {"copy", "copy-at", "sendfile", "sendfile-at"}) {
+    const auto copied = [&](const scenarios::Fault& other, std::uint64_t after) {
+      for (const auto* name : {"a", "b"}) std::filesystem::remove(folder_ / name);
+      return under({fault("no-space", "write", "data:a", 1, {{"after", after}}), other},
+                   {"write,a,1", std::string(copy) + ",from,b", "write,a,123456789"})
+          .output;
+    };
+    const auto cut = fault("short", "read", "data:from", 1, {{"bytes", 4}});
+    EXPECT_EQ(copied(cut, 10), "write 1 0\n" + std::string(copy) + " 4 0\nwrite 5 0\n");
+    EXPECT_EQ(copied(cut, 5), "write 1 0\n" + std::string(copy) + " 4 0\nwrite -1 28\n");
+    EXPECT_EQ(copied(cut, 4), "write 1 0\n" + std::string(copy) + " 3 0\nwrite -1 28\n") << "no more has room";
+    const auto wrong = fault("corrupt", "read", "data:from", 1, {{"offset", 3}});
+    EXPECT_EQ(copied(wrong, 15), "write 1 0\n" + std::string(copy) + " 10 0\nwrite 4 0\n");
+    EXPECT_EQ(copied(wrong, 4), "write 1 0\n" + std::string(copy) + " 3 0\nwrite -1 28\n");
+  }
+}
+
+TEST_F(NoSpace, WhatIsCutOffUsesNone) {
+  std::ofstream(folder_ / "b") << "0123456789";
+  const auto no_space = fault("no-space", "write", "data:a", 1, {{"after", 10}});
+  const auto cut = fault("short", "write", "data:b", 1, {{"bytes", 3}});
+  const std::vector<std::string> steps = {"write,a,1", "pwrite,b,abcdef,8", "write,a,123456789"};
+  EXPECT_EQ(under({no_space, cut}, steps).output, "write 1 0\npwrite 3 0\nwrite 8 0\n") << "two were within the file";
+  std::filesystem::remove(folder_ / "a");
+  std::ofstream(folder_ / "b") << "0123456789";
+  EXPECT_EQ(under({cut, no_space}, steps).output, "write 1 0\npwrite 3 0\nwrite 8 0\n") << "whichever comes first";
+}
+
+TEST_F(NoSpace, TwoDisksOfOneFileEachLoseWhatWasWritten) {
+  scenarios::Aim b;
+  b.path = "b";
+  const auto whole = rule("no-space", "write", {{"after", 8}}), part = rule("no-space", "write", {{"after", 4}}, b);
+  for (const auto& faults : {std::vector{whole, part}, std::vector{part, whole}}) {
+    for (const auto* name : {"b", "c"}) std::filesystem::remove(folder_ / name);
+    EXPECT_EQ(under(faults, {"write,b,123456", "write,b,1", "write,c,123456"}).output,
+              "write 4 0\nwrite -1 28\nwrite 4 0\n");
+  }
+}
+
+TEST_F(NoSpace, ACallThatHasNoRoomIsNotCarriedOutForACrash) {
+  scenarios::Aim a;
+  a.path = "a";
+  const auto no_space = rule("no-space", "write", {{"after", 4}});
+  for (const auto* kind : {"crash-after", "torn"}) {
+    const auto crash = rule(kind, "write", kind == std::string("torn") ? Value({{"bytes", 5}}) : Value::object(), a);
+    std::filesystem::remove(folder_ / "a");
+    const auto outcome = under({crash, no_space}, {"write,a,123456"});
+    EXPECT_EQ(outcome.output, "write 4 0\n") << kind;
+    EXPECT_EQ(outcome.crashes, 0);
+    EXPECT_EQ(outcome.of_kind("syscall").back().attrs["detail"],
+              kind + std::string(" not possible: the disk of another fault is full first"));
+    EXPECT_EQ(under({crash, no_space}, {"write,b,123", "fsync,b"}).crashes, 0) << "another file";
+    std::filesystem::remove(folder_ / "a");
+    std::filesystem::remove(folder_ / "b");
+    EXPECT_EQ(under({crash, rule("no-space", "write", {{"after", 6}})}, {"write,a,123456"}).crashes, 1)
+        << "it has room";
+  }
 }
 
 TEST_F(NoSpace, MayBeAQuota) {
