@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "scenarios/event_kinds.hpp"
+#include "scenarios/event_pattern.hpp"
 #include "scenarios/rule.hpp"
 
 namespace leafcutter::commands {
@@ -72,6 +73,16 @@ base::Status TraceFile::close() {
   return base::ok();
 }
 
+ExecReport::ExecReport(const scenarios::Plan& plan) : plan_(plan), rules_(plan.faults.size()) {
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    const auto& aim = plan.faults[i].aim;
+    if (!aim || aim->after.empty()) continue;
+    const auto pattern = scenarios::parse_event_pattern(aim->after);
+    if (!pattern) continue;
+    if (auto compiled = scenarios::CompiledPattern::compile(*pattern)) rules_[i].awaited = std::move(*compiled);
+  }
+}
+
 /// "short not possible: it carries 5 bytes; torn was planned here, too, and not carried out"
 void ExecReport::note_unable(const Value& call) {
   static constexpr std::string_view between = "; ";
@@ -88,6 +99,9 @@ void ExecReport::note_unable(const Value& call) {
 }
 
 void ExecReport::see(const protocols::Event& event) {
+  for (auto& rule : rules_)
+    if (rule.awaited)
+      if (const auto seen = rule.awaited->matches(event); seen && *seen) rule.awaited.reset();
   if (event.kind == events::syscall) note_unable(event.attrs);
   if (event.kind == events::sites) sites_ = event.attrs.value("sites", Value::array());
   if (event.kind == events::unresolved)
@@ -113,6 +127,7 @@ std::string ExecReport::rules_text() const {
     const auto rule = scenarios::rule_text(plan_.faults[i]);
     if (rules_[i].times == 0)
       out += "leafcutter: NEVER FIRED: " + rule + "\n" +
+             (rules_[i].awaited ? "leafcutter:   its event was never seen: " + plan_.faults[i].aim->after + "\n" : "") +
              (rules_[i].unable.empty() ? "" : "leafcutter:   a call that it was meant for: " + rules_[i].unable + "\n");
     else if (rules_[i].evidence.contains("decided"))
       out += "leafcutter: in force in the kernel, not counted: " + rule + "\n";

@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "protocols/event.hpp"
 #include "scenarios/plan.hpp"
+#include "scenarios/predicate.hpp"
 
 namespace leafcutter::commands {
 
@@ -34,7 +36,7 @@ class TraceFile {
 
 class ExecReport {
  public:
-  explicit ExecReport(const scenarios::Plan& plan) : plan_(plan), rules_(plan.faults.size()) {}
+  explicit ExecReport(const scenarios::Plan& plan);
 
   void see(const protocols::Event& event);
 
@@ -50,7 +52,8 @@ class ExecReport {
   struct Outcome {
     std::uint64_t times = 0;
     protocols::Value evidence;
-    std::string unable;  ///< never fired: what kept the first call that it was meant for
+    std::string unable;                                 ///< never fired: what kept the first call that it was meant for
+    std::optional<scenarios::CompiledPattern> awaited;  ///< the event of its `after`, until it is seen
   };
   void note_unable(const protocols::Value& call);
 

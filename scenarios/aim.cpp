@@ -58,9 +58,19 @@ bool path_holds(const std::string& glob, std::string_view path, std::string_view
   return !data_folder.empty() && glob_holds(std::string(data_folder) + (data_folder == "/" ? "" : "/") + glob, path);
 }
 
+/// The brackets of an IPv6 address, "[::1]:80", are none of a glob's.
+std::string address_glob(const std::string& glob) {
+  const auto end = glob.find(']');
+  const auto inner = std::string_view(glob).substr(0, end).substr(glob.empty() ? 0 : 1);
+  if (!glob.starts_with('[') || end == std::string::npos || inner.find(':') == std::string_view::npos ||
+      inner.find_first_not_of("0123456789abcdefABCDEF:.*?") != std::string_view::npos)
+    return glob;
+  return "\\[" + std::string(inner) + "\\]" + glob.substr(end + 1);
+}
+
 bool peer_holds(const std::string& glob, std::string_view peer, std::string_view address) {
   if (!peer.empty() && (glob_holds(glob, peer) || glob_holds(glob, peer.substr(0, peer.find(':'))))) return true;
-  return !address.empty() && glob_holds(glob, address);
+  return !address.empty() && glob_holds(address_glob(glob), address);
 }
 
 std::string range_text(const Range& range) {

@@ -5,10 +5,21 @@
 
 #include "base/text.hpp"
 #include "scenarios/event_kinds.hpp"
+#include "scenarios/fault_kinds.hpp"
 #include "scenarios/matcher_text.hpp"
 
 namespace leafcutter::scenarios {
 namespace {
+
+/// A glob as a regular expression between slashes; without a backslash, which within quotes would have to be doubled.
+std::string glob_as_regex(std::string_view glob) {
+  std::string out = "/^";
+  for (const char c : glob) {
+    const bool special = std::string_view("\\.+?()[]{}|^$").find(c) != std::string_view::npos;
+    out += c == '*' ? ".*" : !special ? std::string(1, c) : c == '\\' || c == '^' ? "." : "[" + std::string(1, c) + "]";
+  }
+  return out + "$/";
+}
 
 class EventPatternReader {
  public:
@@ -69,7 +80,8 @@ class EventPatternReader {
       return wrong(word.at, word.bytes, "\"" + *word.key + "\" has no value; an empty one is written \"\"");
     auto matcher = scalar_matcher(word.value, !word.quoted);
     if (!matcher) return wrong(word.value_at(), word.value_bytes(), matcher.error().message);
-    if (matcher->test == Matcher::Test::equals && !check_name(word)) return false;
+    if (matcher->test == Matcher::Test::equals && !(check_name(word) && check_call(word) && check_star(word)))
+      return false;
     matcher->path = path;
     pattern_.matchers.push_back(std::move(*matcher));
     return true;
@@ -87,6 +99,32 @@ class EventPatternReader {
     return wrong(word.value_at(), word.value_bytes(),
                  "there is no " + std::string(lane ? "lane" : "service") + " \"" + word.value + "\"" +
                      (near ? "; did you mean \"" + *near + "\"?" : "; there is " + base::join_names(known)));
+  }
+
+  /// The same of a system call, or a family of them.
+  bool check_call(const Word& word) {
+    if (kind_->name != events::syscall || (*word.key != "family" && *word.key != "call")) return true;
+    const bool by_family = *word.key == "family";
+    std::vector<std::string> known;
+    if (!by_family) known.emplace_back("io_uring_setup");  // it is answered, and belongs to no family
+    for (const auto& family : syscall_families()) {
+      if (by_family) known.push_back(family.name);
+      if (!by_family) known.insert(known.end(), family.calls.begin(), family.calls.end());
+    }
+    if (std::find(known.begin(), known.end(), word.value) != known.end()) return true;
+    const auto near = near_name(word.value, known);
+    const auto names = by_family ? "; known: " + base::join_names(known) : std::string();
+    return wrong(word.value_at(), word.value_bytes(),
+                 std::string("there is no ") + (by_family ? "family of system calls" : "system call") + " \"" +
+                     word.value + "\" that can be seen" + (near ? "; did you mean \"" + *near + "\"?" : names));
+  }
+
+  /// A rule's own `path` and `peer` are globs, and whoever writes one beside them would wait for ever.
+  bool check_star(const Word& word) {
+    if (word.quoted || word.value.find('*') == std::string::npos) return true;
+    return wrong(word.value_at(), word.value_bytes(),
+                 "values of events are no globs; as a regular expression this is " + *word.key + "=" +
+                     glob_as_regex(word.value) + " (a \"*\" that is meant as such stands in quotes)");
   }
 
   bool wrong(std::size_t at, std::size_t bytes, const std::string& message) {

@@ -67,7 +67,9 @@ const std::vector<RuleKey>& rule_keys() {
       {"size", "only calls about so many bytes: `100`, `1..100`, `4k..`, `..100`"},
       {"offset", "only calls at this place in the file, in bytes; the same forms"},
       {"flags", "only calls that have all of these flags: `O_CREAT|O_TRUNC`, `MSG_MORE`"},
-      {"after", "only once such an event was seen: `after=\"reply from=shop status=2xx\"`"},
+      {"after",
+       "only once such an event was seen: `after=\"reply from=shop status=2xx\"`; values are exact, or "
+       "`/regular expressions/`"},
       {"probability",
        "each of the calls that the rest selects with this probability, `0.25` or `25%`; which ones is a "
        "function of the seed"},

@@ -455,6 +455,36 @@ TEST(Exec, ACallThatBeginsAgainAfterItsPauseIsTheSame) {
   EXPECT_THAT(outcome.err, HasSubstr("leafcutter: fired"));
 }
 
+/// As docs/exec.md has it: the file is renamed by mv, whatever call that makes.
+TEST(Exec, ARuleThatWaitsForARenameStrikesWhatIsSyncedAfterIt) {
+  const Folder folder;
+  const Words options = {"--fault", "fsync=EIO after=\"syscall family=rename path=/CURRENT$/\""};
+  const auto struck = shell(folder, options, "echo x > a; sync a && mv a CURRENT; sync CURRENT");
+  EXPECT_EQ(struck.exit, 1) << struck.err;
+  EXPECT_THAT(struck.err, HasSubstr("leafcutter: fired once: "));
+  EXPECT_THAT(struck.err, HasSubstr("first: fsync " + (folder / "CURRENT") + " (EIO"));
+  const auto spared = shell(folder, options, "echo x > a; sync a && mv a OTHER; sync OTHER");
+  EXPECT_EQ(spared.exit, 3) << spared.err;
+  const std::string unseen = "leafcutter:   its event was never seen: syscall family=rename path=/CURRENT$/\n";
+  EXPECT_THAT(spared.err, HasSubstr(unseen));
+  const auto seen = shell(folder, options, "echo x > a; sync a && mv a CURRENT");
+  EXPECT_EQ(seen.exit, 3) << seen.err;
+  EXPECT_THAT(seen.err, Not(HasSubstr("never seen")));
+}
+
+/// An address is written with its brackets, and is no class of characters then.
+TEST(Exec, APeerIsAnAddressOfIPv6) {
+  const Folder folder;
+  static constexpr auto script =
+      "import socket\n"
+      "for port in (8, 9):\n"
+      "  try: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b'x', ('::1', port)); print('sent')\n"
+      "  except OSError as e: print(e.errno)\n";
+  const auto outcome = exec(folder, rules({"send=EPERM object=socket-udp peer=[::1]:9"}), {"python3", "-c", script});
+  EXPECT_EQ(outcome.out, "sent\n1\n") << outcome.err;
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+}
+
 TEST(Exec, WhatTheKernelDecidesIsSaidToBeUncounted) {
   const Folder folder;
   const auto outcome = exec(folder, rules({"fsync=EDQUOT uncounted"}),

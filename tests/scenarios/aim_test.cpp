@@ -76,6 +76,11 @@ TEST(Aim, PeersAreServicesPortsOrAddresses) {
   EXPECT_FALSE(aimed([](Aim& a) { a.peer = "*"; }).selects(write_of_a_log(), data));
   auto unnamed = send_to_the_broker();
   unnamed.peer = {};
+  unnamed.address = "[fe80::1]:80";
+  for (const auto* glob : {"[fe80::1]:80", "[fe80::1]:*", "[fe80::*]:80", "\\[fe80::1\\]:80", "[[]fe80::1]:80", "*:80"})
+    EXPECT_TRUE(aimed([&](Aim& a) { a.peer = glob; }).selects(unnamed, data)) << glob;
+  for (const auto* glob : {"[fe80::2]:80", "[fe80::1]:81", "[::1]:80", "[fe80::1]", "[fe80::1", "[0-9:]*"})
+    EXPECT_FALSE(aimed([&](Aim& a) { a.peer = glob; }).selects(unnamed, data)) << glob;
   unnamed.address = "unix:/run/x";
   EXPECT_TRUE(aimed([](Aim& a) { a.peer = "unix:/run/*"; }).selects(unnamed, data));
   EXPECT_FALSE(aimed([](Aim& a) { a.peer = "broker"; }).selects(unnamed, data));

@@ -123,6 +123,11 @@ inline const std::vector<BadRule>& bad_rules() {
        "\"after\": there is no event \"reply\" here; there is syscall and fault.fired"},
       {"fsync=EIO after=\"syscall famly=fsync\"", "                         ^~~~~",
        "\"after\": event \"syscall\" has no attribute \"famly\"; did you mean \"family\"?"},
+      {"fsync=EIO after=\"syscall path=*.wal\"", "                              ^~~~~",
+       "\"after\": values of events are no globs; as a regular expression this is path=/^.*[.]wal$/ (a \"*\" that is "
+       "meant as such stands in quotes)"},
+      {"write=hold:1s until=\"syscall call=renmae\"", "                                  ^~~~~~",
+       "\"until\": there is no system call \"renmae\" that can be seen; did you mean \"rename\"?"},
       {"fsync=EIO after=\"syscall", "                ^~~~~~~~", "this quote is not closed"},
       {"fsync=EIO until=fault.fired", "          ^~~~~", "\"errno\" waits for nothing; \"until\" goes with hold"},
       {"fsync=EIO service=shop", "          ^~~~~~~", "there is one program here and no service to choose"},

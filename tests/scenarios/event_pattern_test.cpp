@@ -37,6 +37,17 @@ TEST(EventPattern, KnowsTheLaneAndTheService) {
   EXPECT_TRUE(seen("log line=\"got \\\"it\\\" \\\\o/\"", "shop", "log", {{"line", "got \"it\" \\o/"}}));
 }
 
+/// What is proposed for a glob matches what the glob was to match.
+TEST(EventPattern, AGlobIsProposedAsARegularExpression) {
+  Mistake mistake;
+  EXPECT_FALSE(read_event_pattern("syscall path=/a/*.w(l", {}, mistake));
+  EXPECT_NE(mistake.message.find(" path=/^/a/.*[.]w[(]l$/ "), std::string::npos) << mistake.message;
+  EXPECT_TRUE(seen("syscall path=/^/a/.*[.]w[(]l$/", "shop", "syscall", {{"path", "/a/b.w(l"}}));
+  EXPECT_FALSE(seen("syscall path=/^/a/.*[.]w[(]l$/", "shop", "syscall", {{"path", "/a/bxw(l"}}));
+  EXPECT_TRUE(
+      seen("syscall path=\"*\" call=io_uring_setup", "shop", "syscall", {{"path", "*"}, {"call", "io_uring_setup"}}));
+}
+
 struct Bad {
   const char* text;
   const char* message;
@@ -59,6 +70,13 @@ TEST(EventPattern, MistakesNameThePlaceAndWhatWouldDo) {
       {"reply status=", "\"status\" has no value; an empty one is written \"\"", 6, 7},
       {"reply status=9..3", "nothing lies in this range: it begins above its end", 13, 4},
       {"reply path=/(/", "the regular expression /(/ does not compile: missing ): (", 11, 3},
+      {"syscall path=*/a+b.wal",
+       "values of events are no globs; as a regular expression this is path=/^.*/a[+]b[.]wal$/ (a \"*\" that is meant "
+       "as such stands in quotes)",
+       13, 9},
+      {"syscall family=renam",
+       "there is no family of system calls \"renam\" that can be seen; did you mean \"rename\"?", 15, 5},
+      {"syscall call=ioctl", "there is no system call \"ioctl\" that can be seen", 13, 5},
       {"reply from=\"shop", "this quote is not closed", 11, 5},
       {"reply from=\"shop\"status=1", "a word goes on after its quote; a blank separates words", 17, 1},
       {"reply from=sh\"op", "a quote within a word; put the whole value in quotes", 13, 1},
