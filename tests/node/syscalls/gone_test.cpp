@@ -176,6 +176,57 @@ TEST(GoneMeanwhile, NoWrongBitIsCopied) {
     }
 }
 
+/// What was read for a task that has gone would be missing to those who read from the same open file.
+TEST(GoneMeanwhile, NothingIsTakenFromThoseWhoReadOn) {
+  for (unsigned which = 1; which < 20; ++which) {
+    const ScratchFolder folder;
+    std::ofstream(folder / "from") << "0123456789";
+    bool checked = false;
+    const AtMoment moment(Moment::after_look, which, the_call(SYS_read), [&](const Waiting& call) {
+      checked = call.checked;
+      kill_it(call);
+    });
+    const auto outcome = run({"sh", "-c", "{ \"$0\" stdin,4; \"$0\" stdin,4; } < from", program("steps")},
+                             {.families = {"read"},
+                              .data_folder = folder.path(),
+                              .faults = {fault("short", "read", "data:from", 1, {{"bytes", 2}})},
+                              .working_folder = folder.path()});
+    EXPECT_EQ(outcome.failure, "");
+    if (outcome.output.starts_with("stdin 2 0 01\n")) {  // it was answered; the moment, if it came, was the other one's
+      EXPECT_EQ(outcome.of_kind("fault.fired").size(), 1u);
+      return;
+    }
+    ASSERT_TRUE(moment.came());
+    EXPECT_TRUE(checked || outcome.output == "stdin 4 0 0123\n") << "moment " << which << ": " << outcome.output;
+    EXPECT_TRUE(outcome.of_kind("fault.fired").empty()) << "moment " << which;
+  }
+  FAIL() << "the call was never answered";
+}
+
+/// That the pages of a mapping reached the disk is seen by nobody, but the crash that is to follow would be.
+TEST(GoneMeanwhile, NoMappingIsSynced) {
+  for (unsigned which = 1; which < 20; ++which) {
+    const ScratchFolder folder;
+    bool checked = false;
+    const AtMoment moment(Moment::after_look, which, the_call(SYS_msync), [&](const Waiting& call) {
+      checked = call.checked;
+      kill_it(call);
+    });
+    const auto outcome = run({program("steps"), "msync,a,one"}, {.families = {"fsync"},
+                                                                 .data_folder = folder.path(),
+                                                                 .faults = {fault("crash-after", "fsync", "data:a")},
+                                                                 .working_folder = folder.path()});
+    EXPECT_EQ(outcome.crashes == 0, outcome.of_kind("fault.fired").empty());
+    if (outcome.crashes == 0) {
+      ASSERT_TRUE(moment.came());
+      continue;
+    }
+    EXPECT_TRUE(!moment.came() || checked) << "it was synced after a look, unchecked; moment " << which;
+    return;
+  }
+  FAIL() << "the mapping was never synced";
+}
+
 class GoneSyncs : public testing::Test {
  protected:
   GoneSyncs() {

@@ -169,6 +169,14 @@ long read_some(const Words& w) {
   return result;
 }
 
+/// "stdin,COUNT": from where others have it open, too.
+long read_input(const Words& w) {
+  got().resize(std::stoul(w[1]));
+  const auto result = ::read(0, got().data(), got().size());
+  got().resize(static_cast<std::size_t>(result > 0 ? result : 0));
+  return result;
+}
+
 long write_synchronously(const Words& w) {
   const auto flag = w[0] == "write-sync" ? O_SYNC : O_DSYNC;
   const Fd file(::open(w[1].c_str(), O_WRONLY | O_CREAT | O_APPEND | flag, 0644));
@@ -248,6 +256,7 @@ const std::map<std::string, std::function<long(const Words&)>>& verbs() {
       {"readv", read_some},
       {"preadv", read_some},
       {"preadv2", read_some},
+      {"stdin", read_input},
       {"write-sync", write_synchronously},
       {"write-dsync", write_synchronously},
       {"sleep", sleep_by},
