@@ -108,6 +108,24 @@ TEST(Connecting, ToAnUnknownPeerIsASiteOfTheAddress) {
   EXPECT_EQ(outcome.count("send", "socket"), 1u);
 }
 
+/// Every program tries some unix sockets (nscd's, a logger's); a rule without an object means those of the data folder.
+TEST(Connecting, ToAUnixSocketOutsideOfTheDataFolderIsNotMeant) {
+  const ScratchFolder data, elsewhere;
+  static constexpr auto script =
+      "import socket, sys\n"
+      "try: socket.socket(socket.AF_UNIX).connect(sys.argv[1])\n"
+      "except OSError as e: print(e.errno)\n";
+  const auto dialled = [&](const std::string& path) {
+    return run({"python3", "-c", script, path}, {.families = {"connect"},
+                                                 .data_folder = data.path(),
+                                                 .faults = {rule("errno", "connect", {{"error", "ENETUNREACH"}})},
+                                                 .path_globs = {"*"}})
+        .output;
+  };
+  EXPECT_EQ(dialled(data / "socket"), "101\n");
+  EXPECT_EQ(dialled(elsewhere / "socket"), "2\n") << "there is none";
+}
+
 /// A port that is free now: taken and given back.
 std::string free_port() { return Listening().port(); }
 
