@@ -4,12 +4,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "node/proxy/receive_queue.hpp"
 #include "node/proxy/strike_record.hpp"
 
 namespace leafcutter::node::proxy {
 namespace {
 
 constexpr int replies_in_a_row = 64;
+/// Bytes of replies that were not read yet. Less than a listener's: there are as many as sessions.
+constexpr int replies_queue = 1 << 20;
 /// Datagrams that wait for the upstream's name to be resolved.
 constexpr std::size_t most_waiting = 64;
 
@@ -94,6 +97,7 @@ void DatagramSession::open_upstream(const Resolver::Addresses& addresses) {
     end(is_scarcity(errno) ? Cause::scarce : Cause::failed);
     return;
   }
+  widen_receive_queue(fd.get(), replies_queue);
   upstream_ = std::move(fd);
   link_.shared().counters.connected.fetch_add(1, std::memory_order_relaxed);
   worker_.emit(record(EventKind::connected));

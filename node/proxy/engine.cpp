@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "node/proxy/datagram_link.hpp"
+#include "node/proxy/receive_queue.hpp"
 #include "node/proxy/stream_link.hpp"
 
 namespace leafcutter::node::proxy {
@@ -15,6 +16,8 @@ namespace {
 constexpr const char* nowhere = "0.0.0.0:0";
 
 constexpr unsigned most_threads = 64;
+/// Of datagrams that have come and were not read yet: 20 ms of 200 MB/s.
+constexpr int listener_queue = 4 << 20;
 
 /// Waits until all of a number of things have happened.
 class Countdown {
@@ -217,6 +220,8 @@ base::Expected<std::shared_ptr<Link>> Engine::State::make_link(LinkConfig& confi
     if (!fd) return fd.error();
     link->listeners.push_back(std::move(*fd));
   }
+  if (config.transport == Transport::udp)
+    for (const auto& fd : link->listeners) widen_receive_queue(fd.get(), listener_queue);
   link->listen_text = local_address(link->listeners.front().get()).text();
   return link;
 }

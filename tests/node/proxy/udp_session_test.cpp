@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <tuple>
 
@@ -420,6 +422,50 @@ TEST(UdpSessions, WithoutAnUpstreamTheEmbeddersSocketsAreConnected) {
   second.send_to(*address, "x");
   EXPECT_EQ(rig.await(EventKind::connect_failed, 1).at(0).detail,
             "there is no upstream, and the embedder's socket is not connected");
+}
+
+TEST(UdpSessions, ABurstWaitsUntilTheEngineHasAProcessorForIt) {
+  UdpPeer client, upstream, plain;
+  const std::string datagram(8000, 'x');
+  // What a socket of this system holds that nobody has asked for more.
+  for (int i = 0; i < 1000; ++i) client.send_to(plain.address(), datagram);
+  std::uint64_t held = 0;
+  while (!plain.receive(0ms).empty()) ++held;
+  ASSERT_GT(held, 4u);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool busy = false, go_on = false;
+  EngineOptions options;
+  options.immediate = true;
+  options.hook = [&](const Event& event) {
+    if (event.kind != EventKind::accepted) return;
+    std::unique_lock lock(mutex);
+    busy = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return go_on; });
+  };
+  const auto engine = std::move(*Engine::start(std::move(options)));
+  LinkConfig config;
+  config.name = "u";
+  config.transport = Transport::udp;
+  config.listen = "127.0.0.1:0";
+  config.upstream = upstream.address();
+  const auto address = engine->add_link(std::move(config));
+  ASSERT_TRUE(address) << address.error().message;
+  client.send_to(*address, "first");
+  {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(changed.wait_for(lock, 10s, [&] { return busy; }));
+  }
+  const auto burst = held + held / 2;
+  for (std::uint64_t i = 0; i < burst; ++i) client.send_to(*address, datagram);
+  {
+    const std::lock_guard lock(mutex);
+    go_on = true;
+    changed.notify_all();
+  }
+  EXPECT_TRUE(eventually([&] { return engine->stats("u")->datagrams_to_upstream == burst + 1; }))
+      << engine->stats("u")->datagrams_to_upstream << " of " << burst + 1;
 }
 
 TEST(UdpSessions, ARefusedDatagramIsSaidAndTheNextIsSentAllTheSame) {
