@@ -1,6 +1,10 @@
 // leafcutter proxy: stand-alone proxies under the faults of a Run document.
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -100,6 +104,20 @@ std::optional<base::Error> bad_choice(const ProxyOptions& options) {
   return std::nullopt;
 }
 
+/// False: a signal came first.
+bool await_names(runs::ListenNames& names, Interrupts& interrupts) {
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + runs::ListenNames::patience;
+  while (!names.known()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+    if (left.count() <= 0) return true;
+    std::array<pollfd, 2> items{{{interrupts.fd(), POLLIN, 0}, {names.fd(), POLLIN, 0}}};
+    (void)::poll(items.data(), items.size(), static_cast<int>(left.count()));
+    if (interrupts.wait(std::chrono::milliseconds(0))) return false;
+  }
+  return true;
+}
+
 int run_proxy(const ProxyOptions& options) {
   if (const auto bad = bad_choice(options)) return fail(*bad);
   if (!options.toxiproxy.empty())
@@ -118,8 +136,12 @@ int run_proxy(const ProxyOptions& options) {
   for (const auto& error : loaded.errors) print_error(error);
   for (const auto& warning : loaded.warnings) print_warning(warning);
   if (!loaded.run) return exit_codes::bad_input;
+  runs::ListenNames names;
+  names.ask(*loaded.run);
+  if (!await_names(names, interrupts)) return interrupts.number() == SIGTERM ? 0 : exit_codes::interrupted;
+  if (const auto settled = names.settle(*loaded.run); !settled) return fail(settled.error());
   const auto start = std::chrono::steady_clock::now();
-  runs::RunnerOptions runner_options{options.seed, options.threads, {}, {}, start};
+  runs::RunnerOptions runner_options{options.seed, options.threads, {}, {}, start, options.watch};
   if (!options.replay.empty() && !prepare_replay(options, *loaded.run, runner_options)) return exit_codes::bad_input;
   std::unique_ptr<runs::JournalFile> journal;
   if (!options.journal.empty()) {
@@ -134,7 +156,7 @@ int run_proxy(const ProxyOptions& options) {
   auto runner = runs::Runner::start(std::move(*loaded.run), std::move(runner_options));
   if (!runner) return fail(runner.error());
   const auto view = view_for(options, start);
-  return run_proxy_session({**runner, *view, journal.get(), watch.get(), interrupts, options.file, start});
+  return run_proxy_session({**runner, *view, journal.get(), watch.get(), interrupts, names, options.file, start});
 }
 
 }  // namespace

@@ -138,6 +138,7 @@ class DashboardView final : public ProxyView {
     return shown_;
   }
   bool phase(const Runner&, Time) override { return true; }  // drawn at once by progress()
+  bool begun(const Runner&, const node::runs::EventGates::Opened&, Time) override { return true; }  // drawn as active
   bool progress(Runner& runner, Time now) override {
     winsize size{};
     const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 1;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <optional>
+#include <utility>
 
 #include "base/digest.hpp"
 #include "base/text.hpp"
@@ -39,17 +41,24 @@ class SessionLoop {
         if (s_.journal != nullptr) s_.journal->flush();
         tick = now + s_.view.interval();
       }
-      wait_until(std::min(tick, runner.deadline().value_or(tick)));
+      wait_until(std::min({tick, runner.deadline().value_or(tick), edit_ ? edit_->until : tick}));
       if (s_.interrupts.seen()) {
         end = s_.interrupts.number() == SIGTERM ? ProxyEnd::terminated : ProxyEnd::interrupted;
         break;
       }
       if (s_.watch != nullptr && s_.watch->changed()) reload(clock());
+      if (edit_ && (s_.names.known() || clock() >= edit_->until)) carry_out_edit(clock());
     }
     return finish(seen_ && status_.ok() ? end : ProxyEnd::failed);
   }
 
  private:
+  /// A new document that waits for the addresses of the names in it, while the old one goes on.
+  struct Edit {
+    runs::Run run;
+    Time until;
+  };
+
   static Time clock() { return std::chrono::steady_clock::now(); }
 
   void record(const std::string& line) {
@@ -68,11 +77,19 @@ class SessionLoop {
       status_ = changed.error();
     else if (*changed && !s_.runner.point().finished)
       announce_phase(now);
+    for (const auto& one : s_.runner.begun()) {
+      record(runs::fault_begun_record(one.proxy, one.fault, one.after, runner_phase(), now - s_.start));
+      seen_ = s_.view.begun(s_.runner, one, now) && seen_;
+    }
   }
 
+  const std::string& runner_phase() const { return s_.runner.run().phases[s_.runner.point().phase].name; }
+
   void wait_until(Time deadline) {
-    std::array<pollfd, 2> items{{{s_.interrupts.fd(), POLLIN, 0}, {-1, POLLIN, 0}}};
-    if (s_.watch != nullptr) items[1].fd = s_.watch->fd();
+    std::array<pollfd, 4> items{
+        {{s_.interrupts.fd(), POLLIN, 0}, {s_.runner.events(), POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}}};
+    if (s_.watch != nullptr) items[2].fd = s_.watch->fd();
+    if (edit_) items[3].fd = s_.names.fd();
     const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(deadline - clock()));
     const timespec timeout{static_cast<time_t>(left.count() / 1'000'000'000), left.count() % 1'000'000'000};
     if (::ppoll(items.data(), items.size(), &timeout, nullptr) > 0 && items[0].revents != 0)
@@ -84,8 +101,10 @@ class SessionLoop {
     const auto text = base::read_file(s_.file);
     const auto digest = base::sha256(text ? *text : "");
     // A file is often touched more than once for one edit.
-    if (digest == (refused_.empty() ? s_.runner.run().digest : refused_)) return;
+    const auto& known = edit_ ? edit_->run.digest : refused_.empty() ? s_.runner.run().digest : refused_;
+    if (digest == known) return;
     refused_.clear();
+    edit_.reset();
     if (digest == s_.runner.run().digest) return;
     auto loaded = text ? runs::load_run_text(*text, s_.file) : runs::load_run_file(s_.file);
     if (!loaded.run) {
@@ -93,7 +112,16 @@ class SessionLoop {
       return refuse(loaded.errors, now);
     }
     for (const auto& warning : loaded.warnings) print_warning(warning);
-    const auto changed = s_.runner.replace(std::move(*loaded.run), now);
+    s_.names.ask(*loaded.run);
+    edit_ = {std::move(*loaded.run), now + runs::ListenNames::patience};
+  }
+
+  void carry_out_edit(Time now) {
+    auto next = std::move(edit_->run);
+    edit_.reset();
+    const auto digest = next.digest;
+    const auto settled = s_.names.settle(next);
+    const auto changed = settled ? s_.runner.replace(std::move(next), now) : settled.error();
     if (!changed) {
       refused_ = digest;
       return refuse({changed.error()}, now);
@@ -124,6 +152,7 @@ class SessionLoop {
   const ProxySession& s_;
   bool seen_ = true;
   std::string refused_;  ///< the digest of the edit that was refused last; empty: none since the last good one
+  std::optional<Edit> edit_;
   base::Status status_ = base::ok();
 };
 

@@ -7,6 +7,7 @@
 #include "commands/interrupts.hpp"
 #include "commands/proxy_view.hpp"
 #include "node/runs/journal_file.hpp"
+#include "node/runs/listen_names.hpp"
 #include "node/runs/runner.hpp"
 #include "node/runs/watch.hpp"
 
@@ -18,6 +19,7 @@ struct ProxySession {
   node::runs::JournalFile* journal;  ///< may be null
   node::runs::FileWatch* watch;      ///< may be null
   Interrupts& interrupts;
+  node::runs::ListenNames& names;
   std::string file;
   node::runs::Time start;  ///< what times count from
 };

@@ -7,6 +7,7 @@
 namespace leafcutter::commands {
 namespace {
 
+using node::runs::EventGates;
 using node::runs::RecordLine;
 using node::runs::Runner;
 using node::runs::Time;
@@ -22,6 +23,9 @@ class RecordView final : public ProxyView {
   }
   bool phase(const Runner& runner, Time now) override {
     return print(node::runs::phase_started_record(runner.run(), runner.point(), now, start_, runner.started()));
+  }
+  bool begun(const Runner& runner, const EventGates::Opened& fault, Time now) override {
+    return print(fault_begun_record(fault.proxy, fault.fault, fault.after, phase_name(runner), now - start_));
   }
   bool progress(Runner& runner, Time now) override {
     RecordLine line("progress");
@@ -60,6 +64,10 @@ class TextView final : public ProxyView {
   bool phase(const Runner& runner, Time now) override {
     return print(fmt::format("{:>8.1f}s  phase \"{}\" ({} of {})\n", seconds(now), phase_name(runner),
                              runner.point().phase + 1, runner.run().phases.size()));
+  }
+  bool begun(const Runner&, const EventGates::Opened& fault, Time now) override {
+    return print(fmt::format("{:>8.1f}s  fault \"{}\" of {} is in force, after \"{}\" on {}\n", seconds(now),
+                             fault.fault, fault.proxy, node::runs::record_type(fault.after.kind), fault.after.proxy));
   }
   bool progress(Runner&, Time) override { return true; }
   bool reloaded(const Runner&, Time now, std::size_t changed) override {

@@ -24,6 +24,9 @@ class ProxyView {
   /// Every function: false when it could not be written, and nobody looks any more.
   virtual bool started(const node::runs::Runner& runner, const std::string& file) = 0;
   virtual bool phase(const node::runs::Runner& runner, node::runs::Time now) = 0;
+  /// A fault that waited for something is in force.
+  virtual bool begun(const node::runs::Runner& runner, const node::runs::EventGates::Opened& fault,
+                     node::runs::Time now) = 0;
   virtual bool progress(node::runs::Runner& runner, node::runs::Time now) = 0;
   /// `changed`: how many proxies had to be opened or closed.
   virtual bool reloaded(const node::runs::Runner& runner, node::runs::Time now, std::size_t changed) = 0;

@@ -93,7 +93,11 @@ std::vector<Fault> FaultReader::read(const Node* list, const std::string& path) 
       continue;
     }
     auto made = kind->make != nullptr ? read_one(*kind, node, place, id) : read_dns(*kind, node, place, id);
-    for (auto& fault : made) faults.push_back(std::move(fault));
+    for (auto& fault : made) {
+      if (const auto* after = node.find("after"); after != nullptr && after->is_map())
+        waiting_.push_back({fault.id, after, place + ".after"});
+      faults.push_back(std::move(fault));
+    }
   }
   return faults;
 }

@@ -20,8 +20,17 @@ class FaultReader {
  public:
   FaultReader(FaultContext context, scenarios::loading::Notes& notes) : context_(context), notes_(notes) {}
 
+  /// What a fault waits for, not looked at yet.
+  struct After {
+    std::string fault;  ///< id
+    const scenarios::loading::Node* node = nullptr;
+    std::string path;
+  };
+
   /// Null or malformed nodes yield nothing: they have been reported.
   std::vector<proxy::Fault> read(const scenarios::loading::Node* list, const std::string& path);
+  /// Of those that were read.
+  const std::vector<After>& waiting() const { return waiting_; }
 
  private:
   using Node = scenarios::loading::Node;
@@ -37,6 +46,7 @@ class FaultReader {
   void complain(const Node& node, const std::string& path, const std::string& complaint);
 
   FaultContext context_;
+  std::vector<After> waiting_;
   scenarios::loading::Notes& notes_;
 };
 

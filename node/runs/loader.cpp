@@ -1,10 +1,12 @@
 #include "node/runs/loader.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "node/proxy/socket_address.hpp"
+#include "node/runs/event_gates.hpp"
 #include "node/runs/fault_reader.hpp"
 #include "node/runs/json_text.hpp"
 #include "node/runs/span.hpp"
@@ -142,8 +144,10 @@ class Loader {
     for (const auto& spec : run_.proxies) phase.sets[spec.name].phase = phase.name;
     const auto& proxies = items_of(node.find("proxies"));
     std::vector<std::string> named;
+    waiting_.clear();
     for (std::size_t i = 0; i < proxies.size(); ++i)
       load_phase_proxy(proxies[i], path + ".proxies[" + std::to_string(i) + "]", phase, named);
+    for (const auto& [proxy, after] : waiting_) load_after(proxy, after, phase);
     run_.phases.push_back(std::move(phase));
   }
 
@@ -159,6 +163,53 @@ class Loader {
     named.push_back(name->text);
     FaultReader reader({run_.schema_version, spec->transport}, notes_);
     phase.sets[spec->name].faults = reader.read(node.find("faults"), path + ".faults");
+    for (const auto& after : reader.waiting()) waiting_.emplace_back(spec->name, after);
+  }
+
+  /// What cannot be is said: the fault would never be in force.
+  void load_after(const std::string& proxy, const FaultReader::After& after, Phase& phase) {
+    const auto& node = *after.node;
+    const auto kind = awaited_kind(text_of(node.find("record")));
+    if (!kind) return;
+    Awaited awaited;
+    awaited.kind = *kind;
+    awaited.proxy = proxy;
+    if (const auto* name = node.find("proxy"); name != nullptr && name->is_scalar()) {
+      awaited.proxy = name->text;
+      if (!phase.sets.contains(name->text)) return unknown_proxy(*name, after.path);
+    }
+    if (const auto* id = node.find("fault"); id != nullptr && id->is_scalar()) {
+      awaited.fault = id->text;
+      if (!check_awaited_fault(*id, {proxy, after.fault}, after.path, awaited, phase)) return;
+    }
+    if (const auto* number = node.find("connection")) awaited.connection = scenarios::loading::whole_number(*number);
+    if (const auto* cause = node.find("cause")) awaited.cause = awaited_cause(text_of(cause));
+    const bool has_cause = *kind == proxy::EventKind::connect_failed || *kind == proxy::EventKind::closed;
+    if (awaited.cause && !has_cause)
+      return notes_.error(*node.find("cause"),
+                          after.path + ".cause: only connect-failed and connection-closed have one");
+    if (const auto* count = node.find("count")) awaited.count = scenarios::loading::whole_number(*count).value_or(1);
+    phase.awaited[proxy][after.fault] = std::move(awaited);
+  }
+
+  bool check_awaited_fault(const Node& id, const std::pair<std::string, std::string>& own, const std::string& path,
+                           const Awaited& awaited, const Phase& phase) {
+    const auto wrong = [&](const std::string& why) {
+      notes_.error(id, path + ".fault: " + why);
+      return false;
+    };
+    if (awaited.kind == proxy::EventKind::accepted || awaited.kind == proxy::EventKind::connected ||
+        awaited.kind == proxy::EventKind::connect_failed)
+      return wrong("no fault does that; struck, passed-over and connection-closed name one");
+    if (own == std::pair(awaited.proxy, awaited.fault)) return wrong("it would wait for itself");
+    std::vector<std::string> known;
+    for (const auto& fault : phase.sets.at(awaited.proxy).faults) known.push_back(fault.id);
+    if (std::find(known.begin(), known.end(), awaited.fault) != known.end()) return true;
+    const auto near = scenarios::near_name(awaited.fault, known);
+    return wrong("in this phase no fault of \"" + awaited.proxy + "\" is called \"" + awaited.fault + "\"" +
+                 (near            ? "; did you mean \"" + *near + "\"?"
+                  : known.empty() ? "; it has none"
+                                  : "; known: " + base::join_names(known)));
   }
 
   void unknown_proxy(const Node& name, const std::string& path) {
@@ -171,6 +222,7 @@ class Loader {
 
   const Node& document_;
   Notes& notes_;
+  std::vector<std::pair<std::string, FaultReader::After>> waiting_;  ///< of the phase, by proxy
   Run run_;
 };
 

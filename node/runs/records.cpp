@@ -33,10 +33,6 @@ std::string_view direction_name(proxy::Direction direction) {
   return direction == proxy::Direction::to_upstream ? "to-upstream" : "to-client";
 }
 
-std::string_view record_type(proxy::EventKind kind) {
-  return kind == proxy::EventKind::closed ? "connection-closed" : proxy::name_of(kind);
-}
-
 bool is_decision(proxy::EventKind kind) {
   return kind == proxy::EventKind::struck || kind == proxy::EventKind::passed_over;
 }
@@ -66,6 +62,10 @@ std::string wall_clock() {
 }
 
 }  // namespace
+
+std::string_view record_type(proxy::EventKind kind) {
+  return kind == proxy::EventKind::closed ? "connection-closed" : proxy::name_of(kind);
+}
 
 RecordLine::RecordLine(std::string_view type) : line_("{\"type\":") { line_ += json_string(type); }
 
@@ -146,6 +146,18 @@ std::string phase_started_record(const Run& run, const PhasePoint& point, Time n
     line.add_ms("until_ms", began + *point.until - start);
   else
     line.add_null("until_ms");
+  return std::move(line).text();
+}
+
+std::string fault_begun_record(const std::string& proxy, const std::string& fault, const Awaited& after,
+                               std::string_view phase, std::chrono::nanoseconds at) {
+  RecordLine line("fault-begun");
+  line.add_ms("at_ms", at).add("link", proxy).add("phase", phase).add("fault", fault);
+  protocols::Value seen = {{"record", record_type(after.kind)}, {"proxy", after.proxy}, {"count", after.count}};
+  if (!after.fault.empty()) seen["fault"] = after.fault;
+  if (after.connection) seen["connection"] = *after.connection;
+  if (after.cause) seen["cause"] = name_of(*after.cause);
+  line.add_value("after", seen);
   return std::move(line).text();
 }
 

@@ -36,6 +36,9 @@ class RecordLine {
   std::string line_;
 };
 
+/// What the journal calls such an event.
+std::string_view record_type(proxy::EventKind kind);
+
 /// "accepted", "struck", "passed-over", "connection-closed", ...: a decision or a change of a connection or link.
 std::string event_record(const proxy::Event& event, Time start);
 
@@ -52,6 +55,10 @@ struct RunHeader {
 std::string run_started_record(const Run& run, const RunHeader& header);
 /// `start`: what times in records count from; `began`: when this document's first phase began.
 std::string phase_started_record(const Run& run, const PhasePoint& point, Time now, Time start, Time began);
+
+/// A fault that waited for `after` is in force.
+std::string fault_begun_record(const std::string& proxy, const std::string& fault, const Awaited& after,
+                               std::string_view phase, std::chrono::nanoseconds at);
 
 std::string reloaded_record(const Run& run, const std::vector<Endpoint>& endpoints, std::chrono::nanoseconds at,
                             std::size_t changed);

@@ -13,6 +13,11 @@ bool ProxySpec::same_as(const ProxySpec& other) const {
   return all(*this) == all(other);
 }
 
+bool Awaited::matches(const proxy::Event& event) const {
+  return event.kind == kind && event.link == proxy && (fault.empty() || event.fault == fault) &&
+         (!connection || event.connection == *connection) && (!cause || event.cause == *cause);
+}
+
 PhasePoint phase_at(const Run& run, std::chrono::nanoseconds since_start) {
   std::chrono::nanoseconds end{0};
   for (std::size_t i = 0; i < run.phases.size(); ++i) {

@@ -17,6 +17,7 @@ struct ProxySpec {
   std::string name;
   proxy::Transport transport = proxy::Transport::tcp;
   std::string listen, upstream;
+  std::string listen_address = {};  ///< of the name in `listen` (listen_names.hpp); empty: the engine looks it up
   proxy::LinkLimits limits = {};
   base::Place listen_at = {}, upstream_at = {};  ///< in the document, for messages
 
@@ -24,10 +25,25 @@ struct ProxySpec {
   bool same_as(const ProxySpec& other) const;
 };
 
+/// Something that happens in a run, as its journal tells of it.
+struct Awaited {
+  proxy::EventKind kind = proxy::EventKind::accepted;
+  std::string proxy;
+  std::string fault = {};                        ///< empty: any, or none
+  std::optional<std::uint64_t> connection = {};  ///< nothing: any
+  std::optional<proxy::Cause> cause = {};
+  std::uint64_t count = 1;  ///< how many times, since the phase began
+
+  bool matches(const proxy::Event& event) const;
+  bool operator==(const Awaited&) const = default;
+};
+
 struct Phase {
   std::string name;
   std::optional<std::chrono::nanoseconds> duration;  ///< nothing: until stopped
   std::map<std::string, proxy::FaultSet> sets;       ///< of every proxy of the run, by name
+  /// Faults that are not in force before something has happened, by proxy and id.
+  std::map<std::string, std::map<std::string, Awaited>> awaited = {};
 };
 
 struct Run {

@@ -15,8 +15,18 @@ const ProxySpec* spec_named(const Run& run, const std::string& name) {
   return found == run.proxies.end() ? nullptr : &*found;
 }
 
-/// What the engine says of a proxy, at its place in the document.
+const std::string& listens_on(const ProxySpec& spec) {
+  return spec.listen_address.empty() ? spec.listen : spec.listen_address;
+}
+
+bool waits(const Run& run) {
+  return std::any_of(run.phases.begin(), run.phases.end(), [](const Phase& phase) { return !phase.awaited.empty(); });
+}
+
+/// What the engine says of a proxy, which is a link to it, at its place in the document.
 base::Error at_listen(const ProxySpec& spec, base::Error error) {
+  const auto link = "link \"" + spec.name + "\"";
+  if (error.message.starts_with(link)) error.message.replace(0, 4, "proxy");
   return {base::ErrorCode::bad_input, error.message, spec.listen_at};
 }
 
@@ -28,7 +38,13 @@ base::Expected<std::unique_ptr<Runner>> Runner::start(Run run, RunnerOptions opt
   proxy::EngineOptions engine;
   engine.seed = runner->seed_;
   engine.threads = options.threads;
-  engine.hook = std::move(options.hook);
+  runner->heard_ = options.hook || options.may_be_replaced || waits(run);
+  if (runner->heard_)
+    engine.hook = [given = std::move(options.hook), &gates = runner->gates_](const proxy::Event& event) {
+      if (given) given(event);
+      gates.heard(event);
+    };
+  runner->gates_.begin(run.phases.front());
   engine.decisions = std::move(options.decisions);
   auto started = proxy::Engine::start(std::move(engine));
   if (!started) return started.error();
@@ -45,10 +61,10 @@ base::Status Runner::open(const ProxySpec& spec, const Run& run) {
   proxy::LinkConfig link;
   link.name = spec.name;
   link.transport = spec.transport;
-  link.listen = spec.listen;
+  link.listen = listens_on(spec);
   link.upstream = spec.upstream;
   link.limits = spec.limits;
-  link.faults = run.phases.front().sets.at(spec.name);
+  link.faults = before_events(run.phases.front(), spec.name);
   const auto address = engine_->add_link(std::move(link));
   if (!address) return at_listen(spec, address.error());
   endpoints_.push_back({spec.name, *address, spec.upstream, spec.transport});
@@ -66,9 +82,25 @@ base::Expected<bool> Runner::advance(Time now) {
   const auto next = phase_at(run_, now - started_);
   const bool other = next.phase != point_.phase;
   point_ = next;
-  if (!other) return false;
-  if (const auto set = engine_->set_faults(run_.phases[next.phase].sets); !set) return set.error();
-  return true;
+  begun_.clear();
+  if (other) {
+    gates_.begin(run_.phases[next.phase]);
+    if (const auto set = engine_->set_faults(sets_in_force()); !set) return set.error();
+    return true;
+  }
+  begun_ = gates_.open();
+  std::map<std::string, proxy::FaultSet> sets;
+  for (const auto& one : begun_) sets[one.proxy] = gates_.in_force(run_.phases[next.phase], one.proxy);
+  if (sets.empty()) return false;
+  if (const auto set = engine_->set_faults(std::move(sets)); !set) return set.error();
+  return false;
+}
+
+std::map<std::string, proxy::FaultSet> Runner::sets_in_force() const {
+  const auto& phase = run_.phases[point_.phase];
+  std::map<std::string, proxy::FaultSet> sets;
+  for (const auto& [name, set] : phase.sets) sets.emplace(name, gates_.in_force(phase, name));
+  return sets;
 }
 
 std::optional<Time> Runner::deadline() const {
@@ -84,7 +116,7 @@ base::Status Runner::try_ports(const Run& next) const {
       return old.listen == spec.listen && old.transport == spec.transport;
     });
     if (ours) continue;
-    const auto host = proxy::parse_host_port(spec.listen, "listen");
+    const auto host = proxy::parse_host_port(listens_on(spec), "listen");
     if (!host) return at_listen(spec, host.error());
     const auto addresses = proxy::resolve_host(*host);
     if (!addresses) return at_listen(spec, addresses.error());
@@ -114,7 +146,10 @@ base::Status Runner::exchange_proxies(const Run& next, std::size_t& changed) {
 }
 
 base::Expected<std::size_t> Runner::replace(Run next, Time now) {
+  if (waits(next) && !heard_)
+    return base::Error{base::ErrorCode::conflict, "nobody hears what the new document waits for", {}};
   if (const auto possible = try_ports(next); !possible) return possible.error();
+  auto gates_before = gates_.begin(next.phases.front());
   std::size_t changed = 0;
   auto old = run_;
   const auto exchanged = exchange_proxies(next, changed);
@@ -124,7 +159,8 @@ base::Expected<std::size_t> Runner::replace(Run next, Time now) {
     auto half = std::exchange(run_, std::move(next));
     const auto restored = exchange_proxies(half, undone);
     run_ = std::move(old);
-    auto status = restored ? engine_->set_faults(run_.phases[point_.phase].sets) : restored;
+    gates_.restore(std::move(gates_before));
+    auto status = restored ? engine_->set_faults(sets_in_force()) : restored;
     auto error = exchanged.error();
     if (!status) error.message += "; and the old proxies cannot all be opened again: " + status.error().message;
     return error;
@@ -132,7 +168,7 @@ base::Expected<std::size_t> Runner::replace(Run next, Time now) {
   run_ = std::move(next);
   started_ = now;
   point_ = phase_at(run_, {});
-  if (const auto set = engine_->set_faults(run_.phases[point_.phase].sets); !set) return set.error();
+  if (const auto set = engine_->set_faults(sets_in_force()); !set) return set.error();
   return changed;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "node/proxy/engine.hpp"
+#include "node/runs/event_gates.hpp"
 #include "node/runs/records.hpp"
 #include "node/runs/run.hpp"
 
@@ -19,6 +20,7 @@ struct RunnerOptions {
   proxy::EventHook hook = {};
   std::shared_ptr<const proxy::Decisions> decisions = {};  ///< of an earlier run, see EngineOptions
   Time start = std::chrono::steady_clock::now();           ///< of the first phase
+  bool may_be_replaced = false;                            ///< what another document waits for is heard, too
 };
 
 class Runner {
@@ -35,8 +37,13 @@ class Runner {
   const PhasePoint& point() const { return point_; }
   proxy::Engine& engine() { return *engine_; }
 
-  /// Brings the phase of that moment into force. True when it is another one than before.
+  /// Brings the phase of that moment into force, and faults of it whose event was seen. True when it is another one
+  /// than before.
   base::Expected<bool> advance(Time now);
+  /// The faults that waited, and that the last advance() put in force.
+  const std::vector<EventGates::Opened>& begun() const { return begun_; }
+  /// Readable when such a fault can be put in force: another reason to call advance().
+  int events() const { return gates_.fd(); }
   /// When to call advance() next; nothing: no phase ends by itself.
   std::optional<Time> deadline() const;
 
@@ -57,9 +64,13 @@ class Runner {
   void close(const std::string& name);
   base::Status try_ports(const Run& next) const;
   base::Status exchange_proxies(const Run& next, std::size_t& changed);
+  std::map<std::string, proxy::FaultSet> sets_in_force() const;
 
   Run run_;
   std::uint64_t seed_ = 0;
+  EventGates gates_;
+  bool heard_ = false;  ///< the engine tells the gates what happens
+  std::vector<EventGates::Opened> begun_;
   std::unique_ptr<proxy::Engine> engine_;
   std::vector<Endpoint> endpoints_;
   Time started_{};

@@ -4,6 +4,7 @@
 
 #include "node/runs/dns_effect.hpp"
 #include "node/runs/effects.hpp"
+#include "node/runs/event_gates.hpp"
 #include "node/runs/span.hpp"
 #include "scenarios/json_schema.hpp"
 
@@ -76,6 +77,7 @@ Shape fault_shape_of(int version, const EffectKind& kind) {
                           "names the fault in events and its random stream; one of a kind in its list", false,
                           "the kind; the second of a kind is `kind#2`"});
     shape.keys.push_back({"select", shape_named("selector"), "whom and what it strikes", false, "everything"});
+    shape.keys.push_back({"after", shape_named("event"), "not in force before that", false, "in force at once"});
   }
   return shape;
 }
@@ -99,6 +101,19 @@ std::vector<Shape> selector_shapes() {
        "",
        {{"from", count_form(0), "the first", false, "0"},
         {"until", count_form(1), "the one after the last", false, "no end"}}}};
+}
+
+Shape event_shape() {
+  return {"event",
+          "An event",
+          "Something that happens in the phase, as a record of the journal tells of it. From then on the fault is in "
+          "force, on open connections too, until the phase ends. What is given must all be true.",
+          {{"record", one_of_words("record", awaited_records()), "the record's `type`", true},
+           {"proxy", text_of_at_least(1), "on which proxy", false, "the fault's own"},
+           {"fault", text_of_at_least(1), "the `id` of the fault that struck, passed over or ended the connection"},
+           {"connection", count_form(1), "the connection's number on that proxy"},
+           {"cause", one_of_words("cause", awaited_causes()), "of `connect-failed` and `connection-closed`"},
+           {"count", count_form(1, 1'000'000'000), "how often, since the phase began", false, "1"}}};
 }
 
 Shape limits_shape() {
@@ -167,6 +182,7 @@ scenarios::Vocabulary vocabulary_of(int version) {
   made.shapes = document_shapes(version);
   if (version > 1) {
     made.shapes.push_back(limits_shape());
+    made.shapes.push_back(event_shape());
     for (auto& shape : selector_shapes()) made.shapes.push_back(std::move(shape));
   }
   for (const auto& kind : effect_kinds())

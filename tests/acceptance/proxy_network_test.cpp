@@ -213,6 +213,60 @@ kill %1
   EXPECT_EQ(content("proxies"), "{}");
 }
 
+TEST(SilentNameServers, KeepNoSignalAndNoPhaseOfARunWaiting) {
+  const Folder folder;
+  folder.write("resolv.conf", "nameserver 127.0.0.53\noptions timeout:30 attempts:1\n");
+  folder.write("nsswitch.conf", "hosts: files dns\n");
+  folder.write("script", R"(set -eu
+leafcutter="$1"
+ip link set lo up
+mount --bind resolv.conf /etc/resolv.conf
+mount --bind nsswitch.conf /etc/nsswitch.conf
+socat -u UDP-RECV:53,bind=127.0.0.53 CREATE:asked &
+until ss -ulnH | grep -q 127.0.0.53; do :; done
+written() {
+  printf 'schema_version: 2\nproxies: [ { name: a, protocol: tcp, listen: "%s:7000", upstream: "127.0.0.1:1" } ]\n' "$1"
+  printf 'phases: [ { name: one, duration: 2s }, { name: two } ]\n'
+}
+run() { "$leafcutter" proxy run.yaml --format json "$@" 2>said & proxy=$!; }
+
+document() { written "$1" >new && mv new run.yaml; }
+
+document slow.example
+run >never
+until [ -s asked ]; do :; done
+kill -TERM $proxy
+status=0; wait $proxy || status=$?
+echo "not begun, ended with $status"
+
+document 127.0.0.1
+run --watch --journal journal >started
+until grep -q '"one"' started; do :; done
+: >asked
+document other.example
+until grep -q config-reload-failed journal; do :; done
+: >asked
+document third.example
+until [ -s asked ]; do :; done
+kill -INT $proxy
+status=0; wait $proxy || status=$?
+echo "ended with $status"
+kill %1
+)");
+  const auto program = (acceptance::build_folder() / "leafcutter").string();
+  const auto outcome = Program({"unshare", "-Urmn", "bash", "script", program}, folder.path()).wait(seconds(120));
+  EXPECT_THAT(outcome.out, HasSubstr("not begun, ended with 0\n")) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nended with 130\n")) << outcome.out << outcome.err;
+  const auto journal = acceptance::content(folder / "journal");
+  const auto second = journal.find("\"two\""), failed = journal.find("config-reload-failed");
+  ASSERT_NE(failed, std::string::npos) << journal;
+  EXPECT_LT(second, failed) << "the phase did not wait: " << journal;
+  EXPECT_THAT(journal, HasSubstr("cannot resolve \\\"other.example\\\": no name server has answered within 10 s"));
+  EXPECT_EQ(records(journal, "config-reload-failed").size(), 1U) << journal;
+  EXPECT_EQ(records(journal, "run-completed").size(), 1U);
+  EXPECT_EQ(acceptance::content(folder / "never"), "");
+}
+
 /// Connections to a port of loopback; each sends its byte and waits for it to come back.
 class ManyEchoes {
  public:

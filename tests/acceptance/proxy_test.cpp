@@ -106,6 +106,27 @@ TEST_F(ProxyCommand, PhasesFollowEachOtherAndTheLastOneEndsIt) {
   }
 }
 
+TEST_F(ProxyCommand, AFaultBeginsAfterARecordOfTheJournal) {
+  folder_.write("run.yaml", run_of("  - name: p\n    proxies:\n      - proxy: redis\n        faults:\n"
+                                   "          - { type: latency, id: slow, distribution: { type: fixed, delay_ms: 1 }, "
+                                   "select: { connections: { first: 2, last: 2 } } }\n"
+                                   "          - { type: refuse, after: { record: struck, fault: slow } }\n"));
+  auto program = start({"--journal", folder_ / "j"});
+  EXPECT_EQ(ask({"ping"}), "PONG\n");
+  EXPECT_EQ(ask({"ping"}), "PONG\n") << "it is the second that is slow";
+  ASSERT_TRUE(program->wait_for_output_text("\"fault-begun\"", seconds(20)));
+  EXPECT_THAT(ask({"ping"}), HasSubstr("Connection refused"));
+  program->signal_alone(SIGTERM);
+  const auto outcome = program->wait(seconds(20));
+  EXPECT_EQ(outcome.exit, 0);
+  for (const auto& text : {outcome.out, content(folder_ / "j")}) {
+    const auto begun = records(text, "fault-begun");
+    ASSERT_EQ(begun.size(), 1U);
+    EXPECT_EQ(begun[0]["fault"], "refuse");
+    EXPECT_EQ(begun[0]["after"], (Json{{"record", "struck"}, {"proxy", "redis"}, {"fault", "slow"}, {"count", 1}}));
+  }
+}
+
 TEST_F(ProxyCommand, SignalsEndItInOrderWithAWholeJournal) {
   for (const auto& [signal, code, status] :
        {std::tuple(SIGINT, 130, "interrupted"), std::tuple(SIGTERM, 0, "terminated")}) {
@@ -148,7 +169,7 @@ TEST_F(ProxyCommand, WhatIsWrongIsNamedAndNothingIsRun) {
   EXPECT_FALSE(fs::exists(folder_.path() / "never"));
   folder_.write("taken.yaml", run_of("  - { name: p }\n", "1", "127.0.0.1:" + std::to_string(redis_port_)));
   refused({"proxy", "taken.yaml", "--journal", "never"},
-          "taken.yaml:6:13: link \"redis\": listen on 127.0.0.1:" + std::to_string(redis_port_));
+          "taken.yaml:6:13: proxy \"redis\": listen on 127.0.0.1:" + std::to_string(redis_port_));
   EXPECT_FALSE(fs::exists(folder_.path() / "never"));  // the same command can be given again
   folder_.write("run.yaml", run_of("  - { name: p }\n"));
   folder_.write("there", "something");

@@ -103,6 +103,30 @@ TEST(GoodRuns, AnAliasStandsForWhatItNames) {
   EXPECT_EQ(run.phases[1].sets.at("a").faults.size(), 1U);
 }
 
+TEST(GoodRuns, WhatAFaultWaitsForIsReadWithItsProxy) {
+  const auto run = load_good(
+      "schema_version: 2\nproxies:\n  - { name: a, protocol: tcp, listen: \"127.0.0.1:0\", upstream: \"b:1\" }\n"
+      "  - { name: d, protocol: udp, listen: \"127.0.0.1:0\", upstream: \"b:53\" }\n"
+      "phases:\n  - name: p\n    proxies:\n      - proxy: a\n        faults:\n"
+      "          - { type: reset, after: { record: struck, proxy: d, fault: gone, count: 3 } }\n"
+      "          - { type: blackhole, after: { record: connection-closed, connection: 4, cause: client-reset } }\n"
+      "          - { type: reset }\n"
+      "      - proxy: d\n        faults: [ { type: dns, id: gone, case: nx-domain, types: [A], after: { record: "
+      "accepted } "
+      "} ]\n",
+      "r.yaml");
+  ASSERT_EQ(run.phases.size(), 1U);
+  const auto& awaited = run.phases[0].awaited;
+  ASSERT_EQ(awaited.size(), 2U);
+  EXPECT_EQ(awaited.at("a"),
+            (std::map<std::string, Awaited>{{"reset", {EventKind::struck, "d", "gone", {}, {}, 3}},
+                                            {"blackhole", {EventKind::closed, "a", "", 4, Cause::client_reset, 1}}}));
+  // One of DNS may be several to the engine: all of them wait.
+  const auto& set = run.phases[0].sets.at("d").faults;
+  ASSERT_EQ(awaited.at("d").size(), set.size());
+  for (const auto& fault : set) EXPECT_EQ(awaited.at("d").at(fault.id), (Awaited{EventKind::accepted, "d"}));
+}
+
 TEST(GoodRuns, SpansAreReadAsFaultReadsThem) {
   const std::pair<const char*, std::chrono::nanoseconds> spans[] = {
       {"250ms", 250ms}, {"30s", 30s},     {"2m", 2min},         {"1m 30s", 90s},   {"1m30s", 90s},

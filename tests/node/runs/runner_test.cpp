@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <sstream>
 
@@ -123,6 +124,82 @@ TEST(Runner, TheFirstPhaseIsInForceBeforeTheFirstConnection) {
   EXPECT_EQ(Peer::try_dial(stage.address("b"), peer), 0);
 }
 
+/// What waits for events is put in force as the program's own loop does it.
+void advance_at_the_event(Runner& runner, Time now) {
+  pollfd item{runner.events(), POLLIN, 0};
+  ASSERT_EQ(::poll(&item, 1, 20'000), 1) << "nothing was heard";
+  EXPECT_FALSE(*runner.advance(now));
+}
+
+const char* const waits_for_a =
+    "  - { name: p, duration: 10s, proxies: [ { proxy: b, faults: [ { type: blackhole, id: late, "
+    "after: { record: accepted, proxy: a, count: 2 } } ] } ] }\n"
+    "  - { name: q, proxies: [ { proxy: b, faults: [ { type: blackhole, id: late, "
+    "after: { record: connection-closed, proxy: a } } ] } ] }\n";
+
+TEST(Runner, AFaultBeginsAtTheEventItWaitsForOnOpenConnections) {
+  const Upstream upstream(proxy::echo);
+  Stage stage(two_proxies(upstream.address(), waits_for_a));
+  auto& runner = *stage.runner;
+  auto b = Peer::dial(stage.address("b"));
+  expect_echo(b, "1");
+  auto first = Peer::dial(stage.address("a"));
+  expect_echo(first, "1");
+  runner.engine().flush_events();
+  EXPECT_FALSE(*runner.advance(stage.start + 1s));
+  EXPECT_TRUE(runner.begun().empty()) << "one is not two";
+  expect_echo(b, "2");
+  auto second = Peer::dial(stage.address("a"));
+  advance_at_the_event(runner, stage.start + 2s);
+  ASSERT_EQ(runner.begun().size(), 1U);
+  EXPECT_EQ(runner.begun()[0].fault, "late");
+  b.send("3");
+  EXPECT_TRUE(b.quiet_for(100ms));
+  expect_echo(first, "2");  // its proxy has no fault
+  EXPECT_FALSE(*runner.advance(stage.start + 3s));
+  EXPECT_TRUE(runner.begun().empty()) << "it is said once";
+  // In the next phase it waits for something else.
+  EXPECT_TRUE(*runner.advance(stage.start + 11s));
+  EXPECT_EQ(b.receive(1), "3");
+  expect_echo(b, "4");
+  second.close();
+  advance_at_the_event(runner, stage.start + 12s);
+  b.send("5");
+  EXPECT_TRUE(b.quiet_for(100ms));
+  const auto struck = stage.records("struck");
+  ASSERT_EQ(struck.size(), 2U);
+  EXPECT_EQ(struck[0]["activation"], 1);
+  EXPECT_EQ(struck[1]["activation"], 2);
+}
+
+TEST(Runner, AnEditWaitsForEventsOfItsOwnAndABadOneChangesNothing) {
+  const Upstream upstream(proxy::echo);
+  const auto waits = [&](const std::string& listen, const std::string& record) {
+    return two_proxies(upstream.address(),
+                       "  - { name: p, proxies: [ { proxy: a, faults: [ { type: blackhole, "
+                       "after: { record: " +
+                           record + ", proxy: b } } ] } ] }\n",
+                       listen);
+  };
+  Stage stage(waits("127.0.0.1:0", "accepted"));
+  auto& runner = *stage.runner;
+  auto a = Peer::dial(stage.address("a"));
+  expect_echo(a, "1");
+  // Its port is taken: what the old one waits for is still waited for.
+  ASSERT_FALSE(runner.replace(load_run(waits(upstream.address(), "connected")), stage.start).ok());
+  auto b = Peer::dial(stage.address("b"));
+  advance_at_the_event(runner, stage.start);
+  a.send("2");
+  EXPECT_TRUE(a.quiet_for(100ms));
+  ASSERT_TRUE(runner.replace(load_run(waits("127.0.0.1:0", "connection-closed")), stage.start).ok());
+  EXPECT_EQ(a.receive(1), "2");
+  expect_echo(a, "3");
+  b.close();
+  advance_at_the_event(runner, stage.start);
+  a.send("4");
+  EXPECT_TRUE(a.quiet_for(100ms));
+}
+
 TEST(Runner, APortInUseIsSaidAtItsPlaceInTheDocument) {
   const Upstream upstream(proxy::echo);
   auto run = load_run(two_proxies(upstream.address(), "  - { name: p }\n", upstream.address()));
@@ -131,7 +208,7 @@ TEST(Runner, APortInUseIsSaidAtItsPlaceInTheDocument) {
   EXPECT_EQ(runner.error().code, base::ErrorCode::bad_input);
   EXPECT_EQ(runner.error().where.line, 5);
   EXPECT_EQ(runner.error().where.column, 39);
-  EXPECT_THAT(runner.error().text(), testing::StartsWith("run.yaml:5:39: link \"b\": listen on " + upstream.address()));
+  EXPECT_THAT(runner.error().text(), testing::StartsWith("run.yaml:5:39: proxy \"b\": listen on " + upstream.address()));
   EXPECT_THAT(runner.error().text(), testing::HasSubstr("port 0 takes a free one"));
 }
 
