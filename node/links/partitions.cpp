@@ -84,6 +84,13 @@ class Partitions::Active : public std::enable_shared_from_this<Active> {
     cut_.met = [self = weak_from_this()](const std::string& lane, const proxy::Event& event) {
       if (const auto here = self.lock()) here->met(lane, event);
     };
+    // From before it is in force: what it stops at once may be the event that heals it.
+    released_before_ = context.sites.releases(index_);
+    wake_ = context.sites.wake_at_release([self = weak_from_this(), &io = context.io] {
+      asio::post(io, [self] {
+        if (const auto here = self.lock()) here->look_for_release();
+      });
+    });
     for (auto* link : crossed(context.connections)) {
       lost_before_ += link->lost_connects();
       if (auto status = link->lose_connects(true); !status) return status;
@@ -93,12 +100,6 @@ class Partitions::Active : public std::enable_shared_from_this<Active> {
     const auto open = context.detour.begin_cut(cut_);
     if (!open) return open.error();
     open_ = *open;
-    released_before_ = context.sites.releases(index_);
-    wake_ = context.sites.wake_at_release([self = weak_from_this(), &io = context.io] {
-      asio::post(io, [self] {
-        if (const auto here = self.lock()) here->look_for_release();
-      });
-    });
     end_.expires_after(std::chrono::duration_cast<steady_clock::duration>(partition_length(fault_)));
     end_.async_wait([self = shared_from_this()](const auto& cancelled) {
       if (!cancelled) self->heal("its time is over");
