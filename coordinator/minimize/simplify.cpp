@@ -31,6 +31,21 @@ std::optional<scenarios::Value> carried_over(const scenarios::Value& params, con
   return taken;
 }
 
+/// A rule of a link's connections is told to keep to them where its kind, as it is, would be read as a rule of requests
+/// on a port that speaks HTTP: what is written of it must be the same rule when it is read again. False: it cannot be.
+bool keep_to_connections(const FaultKind& kind, Fault& fault) {
+  const bool of_connections = fault.aim && fault.site.operation == "connect" && fault.aim->after_bytes == 0;
+  if (!of_connections || !strikes(kind, "request") || scenarios::strikes_stream(kind, fault.params)) return true;
+  for (const auto& parameter : kind.parameters) {
+    if (!parameter.of_stream ||
+        std::find(parameter.words.begin(), parameter.words.end(), "both") == parameter.words.end())
+      continue;
+    fault.params[parameter.name] = "both";
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Fault> simpler_kinds(const Fault& fault) {
@@ -44,9 +59,12 @@ std::vector<Fault> simpler_kinds(const Fault& fault) {
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto* a, const auto* b) { return a->complexity < b->complexity; });
   std::vector<Fault> simpler;
-  for (const auto* kind : kinds)
-    if (auto params = carried_over(fault.params, *kind))
-      simpler.push_back({kind->name, fault.site, fault.occurrence, *std::move(params), fault.aim});
+  for (const auto* kind : kinds) {
+    auto params = carried_over(fault.params, *kind);
+    if (!params) continue;
+    Fault one{kind->name, fault.site, fault.occurrence, *std::move(params), fault.aim};
+    if (keep_to_connections(*kind, one)) simpler.push_back(std::move(one));
+  }
   return simpler;
 }
 

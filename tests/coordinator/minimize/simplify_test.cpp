@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/fault_kinds.hpp"
+#include "scenarios/link_rule.hpp"
 
 namespace leafcutter::coordinator {
 namespace {
@@ -85,6 +86,29 @@ TEST(SimplerKinds, OfWhatBeginsAtAByteBeginThereToo) {
   slow.aim->after_bytes = 9;
   EXPECT_EQ(kinds(simpler_kinds(slow)), (std::vector<std::string>{"reset", "blackhole"}))
       << "before a connection is open no byte has passed";
+}
+
+/// What a report says of a rule is the rule: pasted into a scenario it strikes the same.
+TEST(SimplerKinds, OfARuleOfALinkReadAsTheSameRuleAgain) {
+  for (const auto protocol : {scenarios::Protocol::http, scenarios::Protocol::tcp}) {
+    scenarios::LinkRuleScope scope;
+    scope.links = {{"a", "b", "main", protocol, 80, true}};
+    scenarios::Mistake mistake;
+    std::size_t checked = 0;
+    for (const auto* rule : {"cut:100 #2", "bandwidth:9 first 3", "latency:5ms,uniform,2ms every 2", "jitter:3ms",
+                             "blackhole:stall", "reset:both", "half-open:service", "slice:3 after-bytes=9"}) {
+      const auto given = scenarios::read_link_rule(rule, scope, mistake);
+      ASSERT_TRUE(given) << rule << ": " << mistake.message;
+      for (const auto& fault : simpler_kinds(given->front())) {
+        const auto again = scenarios::read_link_rule(scenarios::link_rule_text(fault), scope, mistake);
+        ASSERT_TRUE(again) << fault.text() << ": " << mistake.message;
+        ASSERT_EQ(again->size(), 1u);
+        EXPECT_EQ(again->front(), fault) << rule << " to " << fault.text();
+        ++checked;
+      }
+    }
+    EXPECT_GT(checked, 8u);
+  }
 }
 
 TEST(Narrowed, StrikesTheFirstOfThemAlone) {
