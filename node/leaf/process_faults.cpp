@@ -78,22 +78,29 @@ void ProcessFaults::wait_steady(const std::string& before) {
   services_.wait_steady(std::chrono::seconds(10));
 }
 
+/// Between two steps a service may still be at work on the last one. A fault in the middle of that would strike now
+/// here, now there; the places inside are what the syscall faults are for.
+void ProcessFaults::wait_quiet() {
+  std::vector<std::string> busy;
+  quiescence_.wait(quiet_before_strike, std::chrono::seconds(2), busy);
+}
+
 void ProcessFaults::strike(const std::string& label) {
+  // A pause or a partition that is in force counts as something under way: nothing is waited for behind it, and what
+  // strikes at this step strikes together.
+  bool held = false;
   for (const auto& service : context_.scenario.services) {
     const auto visit = context_.sites.visit({service.name, "step", label});
     for (const auto& hit : visit.strikes) {
-      // Between two steps a service may still be at work on the last one. A fault in the middle of that would strike
-      // now here, now there; the places inside are what the syscall faults are for.
-      std::vector<std::string> busy;
-      quiescence_.wait(quiet_before_strike, std::chrono::seconds(2), busy);
+      if (!held) wait_quiet();
       carry_out(hit, {{"before_step", label}});
+      held = held || hit.fault.kind == "pause";
       if (hit.fault.kind != "pause") wait_steady(label);
     }
   }
   if (!counts_workload_steps_) return;
   for (const auto& hit : context_.sites.visit({scenarios::workload_lane, "step", label}).strikes) {
-    std::vector<std::string> busy;
-    quiescence_.wait(quiet_before_strike, std::chrono::seconds(2), busy);
+    if (!std::exchange(held, true)) wait_quiet();
     carry_out(hit, {{"before_step", label}});
   }
 }

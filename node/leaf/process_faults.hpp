@@ -29,6 +29,7 @@ class ProcessFaults {
   struct Storm;
   /// `when` says it in the evidence: {"before_step": label} or {"after": event}.
   void carry_out(const SiteBook::Strike& hit, const Value& when);
+  void wait_quiet();
   void crash(const SiteBook::Strike& hit, const Value& when, bool power_lost);
   void storm(const SiteBook::Strike& hit, const Value& when);
   void pause(const SiteBook::Strike& hit, const Value& when);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "harness.hpp"
+#include "services.hpp"
 
 namespace leafcutter::node::testing {
 namespace {
@@ -13,20 +14,6 @@ constexpr const char* echo_beside_them = R"(
     ready: { tcp: main }
 links: [ workload -> shop, shop -> broker, workload -> echo ]
 workload:
-)";
-
-constexpr const char* echo_program = R"(
-import socket, threading
-def serve(c):
-  while True:
-    b = c.recv(100)
-    if not b: break
-    c.sendall(b)
-  c.close()
-s = socket.create_server(("0.0.0.0", 7000))
-while True:
-  c, _ = s.accept()
-  threading.Thread(target=serve, args=(c,), daemon=True).start()
 )";
 
 /// Says how long the longest of 60 exchanges on one connection took, and whether all came back in order.
@@ -160,6 +147,27 @@ TEST(Partitions, ThatOverlapEndWithTheLast) {
   EXPECT_EQ(undone[1].lane, "workload -> shop");
   ASSERT_EQ(ran.of("connect", "shop -> broker").size(), 2u);
   EXPECT_GT(ran.of("connect", "shop -> broker")[1].at, undone[1].at) << "the first one that heals heals nothing";
+}
+
+TEST(Partitions, OfOneStepBeginTogether) {
+  Nest nest;
+  nest.write("bin/echo.py", echo_program);
+  nest.give(shop_and_broker() + echo_beside_them + ask_twice);
+  // The second one turns the workload's first attempt away; its kernel tries again after a second, when the first one
+  // still holds, if both began before the step.
+  scenarios::Plan plan;
+  plan.faults = {parted({"workload", "step", "again"}, "1800ms", "shop", "broker"),
+                 parted({"workload", "step", "again"}, "300ms", "shop", "workload")};
+  const auto ran = nest.run(plan);
+  SCOPED_TRACE(ran.text());
+  ASSERT_EQ(ran.of("step").size(), 2u);
+  EXPECT_EQ(ran.of("step")[1].attrs["json"], (Value{{"count", 0}}));
+  const auto undone = ran.of("fault.undone");
+  ASSERT_EQ(ran.of("fault.fired").size(), 2u);
+  ASSERT_EQ(undone.size(), 2u);
+  EXPECT_EQ(undone[0].attrs["fault"], 1);
+  const auto apart = undone[1].at - undone[0].at;
+  EXPECT_LT(apart, std::chrono::milliseconds(1700));
 }
 
 TEST(Partitions, EndWithTheEventThatTheyWaitFor) {
