@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "harness.hpp"
+#include "services.hpp"
 
 namespace leafcutter::node::testing {
 namespace {
@@ -16,16 +17,6 @@ services:
     ready: { log: ready }
 workload:
   - { name: ask, run: [python3, bin/ask.py, "HOST", "FIRST", "SECOND"], expect: { exit: 0 } }
-)";
-
-constexpr const char* names_program = R"(
-import socket, sys
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind((sys.argv[1], 5300))
-print("ready", flush=True)
-while True:
-  b, who = s.recvfrom(2000)
-  s.sendto(b.upper(), who)
 )";
 
 /// Two sessions, three datagrams each; what came back, in order: as many as are expected (they have time), and what
@@ -47,7 +38,7 @@ print(json.dumps(heard))
 
 Ran ask_names(Nest& nest, const std::vector<scenarios::Fault>& faults, const std::string& address = "0.0.0.0",
               const std::string& host = "names", std::size_t first = 3, std::size_t second = 3) {
-  nest.write("bin/names.py", names_program);
+  nest.write("bin/names.py", capitals_program);
   nest.write("bin/ask.py", ask_program);
   std::string text = datagram_services;
   text.replace(text.find("ADDRESS"), 7, address);
@@ -139,7 +130,11 @@ TEST(Datagrams, MeetWhatThePlanSays) {
        Value::array(),
        Value::array()},
       {"duplicate", "duplicate", {{"nth", 1}, {"flow", "to-caller"}}, {"AXYZ", "AXYZ", "BXYZ", "CXYZ"}, whole},
-      {"reorder", "reorder", {{"nth", 1}, {"gap", 2}, {"flow", "to-service"}}, {"BXYZ", "CXYZ", "AXYZ"}, whole},
+      {"reorder",
+       "reorder",
+       {{"nth", 1}, {"gap", 2}, {"at-most", "5s"}, {"flow", "to-service"}},
+       {"BXYZ", "CXYZ", "AXYZ"},
+       whole},
       {"truncate", "truncate", {{"keep", 2}, {"flow", "to-service"}}, {"AX", "BX", "CX"}, whole},
       {"flip", "flip-bit", {{"offset", 3}, {"flow", "to-caller"}}, {"AXY[", "BXY[", "CXY["}, whole},
       {"blackhole", "blackhole", {{"flow", "to-caller"}}, Value::array(), whole},
@@ -193,7 +188,7 @@ print(json.dumps([heard, answers]))
 
 /// The partition of the workload from names begins before the step and ends when the second session begins.
 Ran ask_parted(Nest& nest, const std::string& flow) {
-  nest.write("bin/names.py", names_program);
+  nest.write("bin/names.py", capitals_program);
   nest.write("bin/parted.py", parted_program);
   std::string text = datagram_services;
   text.replace(text.find("ADDRESS"), 7, "0.0.0.0");
