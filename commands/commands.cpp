@@ -5,6 +5,7 @@
 #include <exception>
 #include <string_view>
 
+#include "commands/host_commands.hpp"
 #include "commands/output.hpp"
 #include "scenarios/verdict.hpp"
 
@@ -70,6 +71,8 @@ int run_program(int argc, char** argv) {
   add_doctor(app, context);
   add_coordinator(app, context);
   add_node(app, context);
+  add_host(app, context);
+  add_audit(app, context);
   add_reference(app, context);
 
   try {
