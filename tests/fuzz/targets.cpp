@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "corpus.hpp"
+#include "host_targets.hpp"
 #include "protocols/dns_frames.hpp"
 #include "protocols/dns_reply.hpp"
 #include "protocols/event.hpp"
@@ -273,7 +274,9 @@ const std::vector<Target>& targets() {
                                            {"rule", read_rule_line, rule_corpus},
                                            {"run", read_run_document, run_corpus},
                                            {"journal", read_journal, journal_corpus},
-                                           {"toxiproxy", answer_toxiproxy, toxiproxy_corpus}};
+                                           {"toxiproxy", answer_toxiproxy, toxiproxy_corpus},
+                                           {"profile", read_host_profile, profile_corpus},
+                                           {"audit", verify_audit_log, audit_corpus}};
   return list;
 }
 
