@@ -31,7 +31,7 @@ void write_small(const char* path, std::string_view text) {
   if (fd && ::write(fd.get(), text.data(), text.size()) < 0) return;
 }
 
-void sleep_until(std::int64_t deadline) {
+void wait_until_over(std::int64_t deadline) {
   for (;;) {
     const auto left = deadline - boot_time();
     if (left <= 0) return;
@@ -60,7 +60,7 @@ int hold(const State& state, const Intent& intent) {
     if (at % (std::size_t{16} << 20) == 0 && intent.overdue()) return 0;
   }
   const UniqueFd held(::open(state.path("kept/" + intent.id + ".held").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  sleep_until(intent.deadline);
+  wait_until_over(intent.deadline);
   return 0;
 }
 
