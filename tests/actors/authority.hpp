@@ -19,6 +19,9 @@ namespace leafcutter::tests {
 
 using namespace std::chrono_literals;
 
+/// A node of the tests' fleet.
+inline const actors::Identity berlin{actors::Role::node, "berlin"};
+
 class Authority {
  public:
   Authority() : key_(std::move(*actors::new_key())) {

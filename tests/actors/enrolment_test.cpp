@@ -62,8 +62,6 @@ class Office {
   std::unique_ptr<EnrolmentServer> server;
 };
 
-const Identity berlin{Role::node, "berlin"};
-
 bool counted(const EnrolmentServer& server, std::uint64_t actors::EnrolmentCounters::*what, std::uint64_t number) {
   const auto until = std::chrono::steady_clock::now() + 10s;
   while (server.counters().*what != number) {

@@ -5,17 +5,19 @@
 
 #include "actors/trust/enrolment_message.hpp"
 #include "actors/trust/join_token.hpp"
+#include "tests/actors/authority.hpp"
 
 using namespace leafcutter;
 using actors::EnrolledKey;
 using actors::Identity;
 using actors::Role;
 using actors::Roll;
+using tests::berlin;
 
 namespace {
 
 const std::string key_a(64, 'a'), key_b(64, 'b'), key_c(64, 'c');
-const Identity berlin{Role::node, "berlin"}, paris{Role::node, "paris"}, ops{Role::client, "berlin"};
+const Identity paris{Role::node, "paris"}, ops{Role::client, "berlin"};
 constexpr std::int64_t noon = 1'000'000;
 constexpr std::int64_t year = 365 * 86400;
 

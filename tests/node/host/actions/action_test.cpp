@@ -1,6 +1,7 @@
 // One action, from request to outcome: it comes into force, and nothing is left of it.
 #include "node/host/actions/action.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
