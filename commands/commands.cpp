@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "commands/host_commands.hpp"
+#include "commands/keys.hpp"
 #include "commands/output.hpp"
 #include "scenarios/verdict.hpp"
 
@@ -73,6 +74,7 @@ int run_program(int argc, char** argv) {
   add_node(app, context);
   add_host(app, context);
   add_audit(app, context);
+  add_keys(app, context);
   add_reference(app, context);
 
   try {
