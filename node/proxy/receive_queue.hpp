@@ -6,8 +6,6 @@
 namespace leafcutter::node::proxy {
 
 /// The socket's queue holds so many bytes, or as many as the system lets it have (net.core.rmem_max).
-inline void widen_receive_queue(int fd, int bytes) {
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-}
+inline void widen_receive_queue(int fd, int bytes) { ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); }
 
 }  // namespace leafcutter::node::proxy

@@ -187,7 +187,9 @@ http::Reply Api::route(const http::Request& request) {
                              std::string("{\"version\": \"") + compatible_version + "\"}\n"}
                : not_allowed("GET");
   if (alone && first == "metrics")
-    return get ? http::Reply{200, {{"Content-Type", http::Exposition::content_type}}, metrics_text(book_, links_.stats(), stats_)}
+    return get ? http::Reply{200,
+                             {{"Content-Type", http::Exposition::content_type}},
+                             metrics_text(book_, links_.stats(), stats_)}
                : not_allowed("GET");
   return no_such_page();
 }

@@ -208,7 +208,8 @@ TEST(Runner, APortInUseIsSaidAtItsPlaceInTheDocument) {
   EXPECT_EQ(runner.error().code, base::ErrorCode::bad_input);
   EXPECT_EQ(runner.error().where.line, 5);
   EXPECT_EQ(runner.error().where.column, 39);
-  EXPECT_THAT(runner.error().text(), testing::StartsWith("run.yaml:5:39: proxy \"b\": listen on " + upstream.address()));
+  EXPECT_THAT(runner.error().text(),
+              testing::StartsWith("run.yaml:5:39: proxy \"b\": listen on " + upstream.address()));
   EXPECT_THAT(runner.error().text(), testing::HasSubstr("port 0 takes a free one"));
 }
 
