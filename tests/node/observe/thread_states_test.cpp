@@ -32,6 +32,9 @@ int pause_for_ever(void*) {
 
 class ThreadStatesTest : public testing::Test {
  protected:
+#ifdef __SANITIZE_THREAD__
+  void SetUp() override { GTEST_SKIP() << "ThreadSanitizer's library has a thread of its own in every process"; }
+#endif
   /// A child with two threads, or one whose parent of vfork it is.
   void start(bool with_vfork) {
     child_ = ::fork();
@@ -48,6 +51,7 @@ class ThreadStatesTest : public testing::Test {
     for (;;) ::pause();
   }
   ~ThreadStatesTest() override {
+    if (child_ <= 0) return;
     ::kill(child_, SIGKILL);
     ::waitpid(child_, nullptr, 0);
   }

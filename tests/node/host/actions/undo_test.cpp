@@ -238,11 +238,18 @@ std::string shaped_and_back(const Request& request) {
 
 const Request rate_request{"network", {{"interface", "lo"}, {"rate", "100000"}}, {}, undo_time};
 
-TEST(HostNetwork, AnInterfaceIsShapedAndIsAsBefore) {
+class HostNetwork : public ::testing::Test {
+#ifdef __SANITIZE_THREAD__
+ protected:
+  void SetUp() override { GTEST_SKIP() << "a process with ThreadSanitizer's own thread gets no user namespace"; }
+#endif
+};
+
+TEST_F(HostNetwork, AnInterfaceIsShapedAndIsAsBefore) {
   EXPECT_EQ(in_own_network([] { return shaped_and_back(rate_request); }), "success |htb|back");
 }
 
-TEST(HostNetwork, WhatTheKernelDoesNotHaveIsDeniedAndSaysSo) {
+TEST_F(HostNetwork, WhatTheKernelDoesNotHaveIsDeniedAndSaysSo) {
   const auto said = in_own_network([] {
     const auto able = can_shape(true, false, true);
     const auto result = shaped_and_back({"network", {{"interface", "lo"}, {"delay", "10ms"}}, {}, undo_time});
@@ -254,7 +261,7 @@ TEST(HostNetwork, WhatTheKernelDoesNotHaveIsDeniedAndSaysSo) {
                                                 HasSubstr("CONFIG_NET_SCH_NETEM"), ::testing::EndsWith("||back"))));
 }
 
-TEST(HostNetwork, TheActorIsKilledAtEachStep) {
+TEST_F(HostNetwork, TheActorIsKilledAtEachStep) {
   const auto said = in_own_network([]() -> std::string {
     const Host host;
     for (int step = 0; step < step_count; ++step) {
@@ -275,7 +282,7 @@ TEST(HostNetwork, TheActorIsKilledAtEachStep) {
 }
 
 /// The predecessor's: a second fault's teardown removed the first, and whatever was there before.
-TEST(HostNetwork, SomebodyElsesQueueIsLeftAlone) {
+TEST_F(HostNetwork, SomebodyElsesQueueIsLeftAlone) {
   const auto said = in_own_network([]() -> std::string {
     const Host host;
     const auto set = ::system("tc qdisc add dev lo root handle 7: pfifo limit 9");
@@ -288,7 +295,7 @@ TEST(HostNetwork, SomebodyElsesQueueIsLeftAlone) {
   EXPECT_THAT(said, HasSubstr("denied pfifo 7: the root queue of lo is pfifo 7:, which somebody else has set"));
 }
 
-TEST(HostNetwork, ManagementTrafficIsLetOut) {
+TEST_F(HostNetwork, ManagementTrafficIsLetOut) {
   const auto said = in_own_network([]() -> std::string {
     const Host host;
     auto options = options_of_test();
